@@ -44,7 +44,11 @@ struct SolverPlans {
 /// `options.plan`, which must be within it; the test nets have bytes of their own where the budget
 /// allows it, otherwise they share the train net's. kDoesNotFit or kInvalid as layrub::MakePlan; a
 /// test net that does not fit is named.
-layrub::Result<SolverPlans> PlanNets(const SolverGraphs& graphs, const PlacementOptions& options);
+layrub::Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions options);
+
+/// What no plan of the training net takes less than: layrub::StateFloorBytes, or, where state may
+/// not leave the device, layrub::FloorBytes.
+int64_t LeastBytes(const SolverGraphs& graphs, const PlacementOptions& options);
 
 /// The plans of the strategy that take the fewest device bytes, whatever the budget says; host
 /// bytes are limited by it. `device_bytes` is the smallest budget with which PlanNets has a plan.

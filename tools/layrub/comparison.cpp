@@ -25,33 +25,38 @@ constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 /// Budgets of a strategy that looks at its budget, in floors; its smallest one and what keep
 /// takes come besides.
 constexpr double kRungs[] = {1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10};
+/// Below the floor, in state floors.
+constexpr double kStateRungs[] = {1.05, 1.25, 1.5, 2, 3, 5};
 /// Points of the curve of the time floor, in equal ratios.
 constexpr int kFloorPoints = 24;
 
 /// Budgets from the smallest that fits to what keep takes or, where that is less, `limit`.
 /// That alone where none fits.
-std::vector<int64_t> Ladder(std::optional<int64_t> smallest, int64_t floor, int64_t keep,
+std::vector<int64_t> Ladder(std::optional<int64_t> smallest, const Comparison& made,
                             int64_t limit) {
   if (!smallest || *smallest > limit) return {limit};
-  const int64_t most = std::min(std::max(keep, *smallest), limit);
+  const int64_t most = std::min(std::max(made.keep_bytes, *smallest), limit);
   std::vector<int64_t> budgets = {*smallest};
-  for (const double rung : kRungs) {
-    const auto budget = static_cast<int64_t>(rung * static_cast<double>(floor));
-    if (budget > *smallest && budget < most) budgets.push_back(budget);
-  }
+  const auto add = [&](double rung, int64_t bytes, int64_t end) {
+    const auto budget = static_cast<int64_t>(rung * static_cast<double>(bytes));
+    if (budget > *smallest && budget < end) budgets.push_back(budget);
+  };
+  for (const double rung : kStateRungs)
+    add(rung, made.state_floor_bytes, std::min(most, made.floor_bytes));
+  for (const double rung : kRungs) add(rung, made.floor_bytes, most);
   if (most > *smallest) budgets.push_back(most);
   return budgets;
 }
 
 /// What is to be planned: an entry for each strategy and budget.
 std::vector<ComparedPlan> Wanted(const PlacementOptions& options,
-                                 const std::vector<int64_t>& budgets, int64_t floor, int64_t keep,
+                                 const std::vector<int64_t>& budgets, const Comparison& made,
                                  StrategyPlans* strategies) {
   std::vector<ComparedPlan> wanted;
   for (const std::string& strategy : layrub::StrategyNames()) {
     std::vector<int64_t> tried = budgets;
     if (tried.empty()) {
-      tried = Ladder(strategies->SmallestBytes(strategy), floor, keep, options.budget.device);
+      tried = Ladder(strategies->SmallestBytes(strategy), made, options.budget.device);
       if (!layrub::UsesBudget(strategy)) tried.resize(1);
     }
     for (const int64_t budget : tried) {
@@ -65,23 +70,23 @@ std::vector<ComparedPlan> Wanted(const PlacementOptions& options,
 }
 
 /// Why PlanNets has no plan is not asked where that is known before.
-bool MayFit(const std::string& strategy, const layrub::Budget& budget, int64_t floor,
+bool MayFit(const std::string& strategy, const layrub::Budget& budget, int64_t least,
             StrategyPlans* strategies) {
   if (strategies->CanFit(strategy, budget)) return true;
   // One that searches may find less in a budget that it knows; with more bytes of the device,
   // others may take less of the host.
-  if (layrub::UsesCosts(strategy)) return budget.device >= floor;
+  if (layrub::UsesCosts(strategy)) return budget.device >= least;
   const Result<SolverPlans>& smallest = strategies->Smallest(strategy);
   return layrub::UsesBudget(strategy) && smallest.ok() &&
          smallest.value().device_bytes <= budget.device;
 }
 
-void MakePlan(const Graph& graph, const PlacementOptions& options, int64_t floor,
+void MakePlan(const Graph& graph, const PlacementOptions& options, int64_t least,
               StrategyPlans* strategies, ComparedPlan* made) {
   layrub::Budget budget = options.budget;
   if (made->budget_bytes) budget.device = *made->budget_bytes;
   Result<SolverPlans> plans = layrub::Status::DoesNotFit("");
-  if (MayFit(made->strategy, budget, floor, strategies))
+  if (MayFit(made->strategy, budget, least, strategies))
     plans = strategies->WithinBudget(made->strategy, budget);
   made->fits = plans.ok();
   if (!made->fits) {
@@ -113,10 +118,11 @@ std::vector<FloorPoint> FloorBudgets(const Comparison& comparison) {
   int64_t most = std::max(comparison.floor_bytes, comparison.keep_bytes);
   for (const ComparedPlan& plan : comparison.plans) most = std::max(most, plan.device_bytes);
   std::vector<FloorPoint> points;
-  const double ratio = static_cast<double>(most) / static_cast<double>(comparison.floor_bytes);
+  const double ratio =
+      static_cast<double>(most) / static_cast<double>(comparison.state_floor_bytes);
   for (int i = 0; i <= kFloorPoints; ++i) {
     const double factor = std::pow(ratio, static_cast<double>(i) / kFloorPoints);
-    points.push_back({std::llround(static_cast<double>(comparison.floor_bytes) * factor), 0});
+    points.push_back({std::llround(static_cast<double>(comparison.state_floor_bytes) * factor), 0});
   }
   return points;
 }
@@ -143,14 +149,15 @@ Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs&
   made.net = net;
   made.machine = options.machine.name;
   made.floor_bytes = std::max<int64_t>(layrub::FloorBytes(graph), 1);
+  made.state_floor_bytes = std::max<int64_t>(LeastBytes(graphs, options), 1);
   made.keep_bytes = keep.value().device_bytes;
   made.keep_seconds = Simulate(graph, *keep.value().train.plan, options.machine).seconds;
   if (budgets.empty() && options.budget.device != kUnlimited)
     made.limit_bytes = options.budget.device;
-  made.plans = Wanted(options, budgets, made.floor_bytes, made.keep_bytes, &strategies);
+  made.plans = Wanted(options, budgets, made, &strategies);
   progress.emplace("plans", made.plans.size());
   layrub::InParallel(made.plans.size(), [&](size_t i) {
-    MakePlan(graph, options, made.floor_bytes, &strategies, &made.plans[i]);
+    MakePlan(graph, options, made.state_floor_bytes, &strategies, &made.plans[i]);
     progress->Add();
   });
   if (budgets.empty()) DropRepeated(&made.plans);

@@ -36,8 +36,9 @@ struct FloorPoint {
 struct Comparison {
   std::string net;
   std::string machine;
-  int64_t floor_bytes = 0;  ///< no plan takes less
-  int64_t keep_bytes = 0;   ///< device bytes of strategy keep, test nets included
+  int64_t floor_bytes = 0;        ///< no plan with all state on the device takes less
+  int64_t state_floor_bytes = 0;  ///< no plan takes less
+  int64_t keep_bytes = 0;         ///< device bytes of strategy keep, test nets included
   double keep_seconds = 0;
   /// Device bytes that there are where no budgets were asked for; none: there is no limit.
   std::optional<int64_t> limit_bytes;

@@ -114,7 +114,7 @@ class Figure {
     return {x_.At(static_cast<double>(bytes)), y_.At(Relative(seconds))};
   }
 
-  double LeastBytes() const { return static_cast<double>(comparison_.floor_bytes); }
+  double LeastBytes() const { return static_cast<double>(comparison_.state_floor_bytes); }
   double MostBytes() const {
     int64_t most = comparison_.keep_bytes;
     for (const ComparedPlan& plan : comparison_.plans) most = std::max(most, plan.device_bytes);
@@ -182,7 +182,10 @@ class Figure {
     svg_.Path(area + "H" + Short(kRight) + "V" + Short(kBottom) + "Z", "series3 shade");
     svg_.Path(line + "H" + Short(kRight), "axis dashed");
     floor_.push_back({kRight, end});
-    Limit(comparison_.floor_bytes, "memory floor", Anchor::kStart);
+    const bool state_leaves = comparison_.state_floor_bytes < comparison_.floor_bytes;
+    Limit(comparison_.state_floor_bytes, state_leaves ? "state floor" : "memory floor",
+          Anchor::kStart);
+    if (state_leaves) Limit(comparison_.floor_bytes, "floor", Anchor::kStart);
     if (comparison_.limit_bytes && *comparison_.limit_bytes < MostBytes())
       Limit(*comparison_.limit_bytes, comparison_.machine + " has", Anchor::kEnd);
     svg_.Text(kRight - 6, kBottom - 6, kTimeFloor, "small", Anchor::kEnd);

@@ -60,7 +60,10 @@ std::string ToText(const Comparison& comparison) {
   out << comparison.net << ", one iteration by the model of machine " << comparison.machine
       << ". Strategy keep takes " << FormatBytes(comparison.keep_bytes) << " and "
       << FormatSeconds(comparison.keep_seconds) << ";\nno plan takes less than "
-      << FormatBytes(comparison.floor_bytes) << ".";
+      << FormatBytes(comparison.state_floor_bytes);
+  if (comparison.state_floor_bytes < comparison.floor_bytes)
+    out << ", none with all state on the device less than " << FormatBytes(comparison.floor_bytes);
+  out << ".";
   if (comparison.limit_bytes)
     out << " The device has " << FormatBytes(*comparison.limit_bytes) << ".";
   out << "\n" << WhatWouldFit(comparison) << "\n";
@@ -79,6 +82,7 @@ std::string ToJson(const Comparison& comparison) {
                {"machine", comparison.machine},
                {"limit_bytes", or_null(comparison.limit_bytes)},
                {"floor_bytes", comparison.floor_bytes},
+               {"state_floor_bytes", comparison.state_floor_bytes},
                {"keep_budget_bytes", comparison.keep_bytes},
                {"keep_seconds", comparison.keep_seconds},
                {"plans", Json::array()},

@@ -58,8 +58,8 @@ Tried TryByItself(const SolverGraphs& graphs, const PlacementOptions& options) {
 /// A strategy that searches among plans tries what all others do: it is asked only where none of
 /// them fits and the bound does not rule it out.
 Tried Try(const SolverGraphs& graphs, const PlacementOptions& options) {
-  const int64_t floor = layrub::FloorBytes(graphs.train);
-  if (floor > options.budget.device) return {false, floor};
+  const int64_t least = LeastBytes(graphs, options);
+  if (least > options.budget.device) return {false, least};
   if (layrub::UsesCosts(options.strategy)) {
     PlacementOptions others = options;
     for (const std::string& strategy : layrub::StrategyNames()) {
@@ -76,8 +76,7 @@ Tried Try(const SolverGraphs& graphs, const PlacementOptions& options) {
 /// A strategy that searches may find a plan when it knows its budget, and not without.
 bool FitsKnowingTheBudget(const SolverGraphs& graphs, const PlacementOptions& options) {
   return layrub::UsesCosts(options.strategy) && !HostLimited(options) &&
-         layrub::FloorBytes(graphs.train) <= options.budget.device &&
-         PlanNets(graphs, options).ok();
+         LeastBytes(graphs, options) <= options.budget.device && PlanNets(graphs, options).ok();
 }
 
 /// Values of the largest blob that a batch may have a part in.

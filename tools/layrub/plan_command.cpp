@@ -35,6 +35,7 @@ void Report(const std::string& net_name, bool with_tests, const layrub::Graph& g
   input.fits = report.fits.ok();
   input.keep_bytes = report.keep_peak_bytes;
   input.floor_bytes = report.floor_bytes;
+  input.state_floor_bytes = report.state_floor_bytes;
   input.keep_seconds = report.keep_seconds;
   input.predicted = Simulate(graph, report.plan(), report.options.machine);
   input.layers = report.layers;

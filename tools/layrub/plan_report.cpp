@@ -138,6 +138,7 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   report.keep_seconds = Simulate(graph, keep_plan, options.machine).seconds;
   report.floor_seconds = floor_seconds.get();
   report.floor_bytes = layrub::FloorBytes(graph);
+  report.state_floor_bytes = LeastBytes(graphs, options);
   if (graph.ops.size() <= kAlternativeOps)
     report.alternatives = FindAlternatives(graph, options, plans.ok(), &strategies);
   return report;
@@ -160,6 +161,7 @@ std::string ToJson(const Graph& graph, const PlanReport& report) {
       {"persistent_bytes", report.persistent_bytes},
       {"keep_peak_bytes", report.keep_peak_bytes},
       {"floor_bytes", report.floor_bytes},
+      {"state_floor_bytes", report.state_floor_bytes},
       {"smallest_budget_bytes", or_null(report.smallest_bytes)},
       {"largest_batch", or_null(report.largest_batch)},
       {"moved_bytes", report.moved_bytes},

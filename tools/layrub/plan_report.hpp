@@ -36,9 +36,10 @@ struct PlanReport {
   int64_t persistent_bytes = 0;
   int64_t keep_peak_bytes = 0;
   int64_t keep_budget_bytes = 0;  ///< the smallest budget of strategy keep, test nets included
-  int64_t floor_bytes = 0;
-  double seconds = 0;  ///< predicted
-  double stalled = 0;  ///< of these, waiting for copies
+  int64_t floor_bytes = 0;        ///< of plans that keep all state on the device
+  int64_t state_floor_bytes = 0;  ///< of all plans
+  double seconds = 0;             ///< predicted
+  double stalled = 0;             ///< of these, waiting for copies
   double keep_seconds = 0;
   double floor_seconds = 0;  ///< layrub::TimeFloor within the budget
   /// The smallest budget that the strategy is known to do with. None: nobody asked, or its plan

@@ -88,7 +88,11 @@ void Summary(std::ostream& out, const PlanReport& report) {
       bytes == report.keep_peak_bytes
           ? ""
           : "this plan takes " + Percent(bytes, report.keep_peak_bytes) + " of that");
-  Row(out, "floor", FormatBytes(report.floor_bytes), "no plan takes less");
+  const bool state_stays = report.state_floor_bytes == report.floor_bytes;
+  Row(out, "floor", FormatBytes(report.floor_bytes),
+      state_stays ? "no plan takes less" : "no plan with all state on the device takes less");
+  if (!state_stays)
+    Row(out, "state floor", FormatBytes(report.state_floor_bytes), "no plan takes less");
   Row(out, "host memory",
       report.plan().host_bytes == 0 ? "none" : FormatBytes(report.plan().host_bytes));
   Row(out, "one iteration", FormatSeconds(report.seconds),

@@ -141,6 +141,7 @@ json Summarize(Solver<float>* solver, double seconds) {
         layrub::Simulate(planned->graph(), planned->plan(), solver->machine()).seconds;
     summary["keep_device_bytes"] = keep.ok() ? json(keep.value().device_bytes) : json();
     summary["floor_bytes"] = layrub::FloorBytes(planned->graph());
+    summary["state_floor_bytes"] = layrub::StateFloorBytes(planned->graph());
     summary["host_bytes"] = planned->plan().host_bytes;
     summary["bytes_offloaded"] = executor.bytes_offloaded();
     summary["bytes_prefetched"] = executor.bytes_prefetched();

@@ -62,6 +62,7 @@ void WriteTrainingReport(const std::string& folder, caffe::Solver<float>* solver
     input.keep_seconds = Simulate(graph, keep.value(), solver->machine()).seconds;
   }
   input.floor_bytes = layrub::FloorBytes(graph);
+  input.state_floor_bytes = layrub::StateFloorBytes(graph);
   input.predicted = Simulate(graph, plan, solver->machine());
   input.layers = LayerCosts(graph, plan, input.predicted);
   const layrub::Timeline& measured = planned->executor().timeline();

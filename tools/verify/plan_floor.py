@@ -1,4 +1,4 @@
-"""The least device bytes that any plan of a graph could need, for verify_plan.py."""
+"""The least device bytes that any plan with certain homes could need, for verify_plan.py."""
 
 
 def saved_by_aliases(form, outputs):
@@ -22,20 +22,20 @@ def saved_by_aliases(form, outputs):
     return sum(output.size for output in outputs if place(output, set()))
 
 
-def floor(graph):
-    """(bytes, name of the operation that needs them)."""
+def floor(graph, on_host=()):
+    """(bytes, name of the operation that needs them), where this state has its home in the host tier."""
     wanted = set()  # saved tensors that some operation reads in each of its forms
     for op in graph.ops.values():
         wanted |= set.intersection(*({t.name for t in form.reads} for form in op.forms))
 
     def need(op, form):
         writes = [t for t in form.writes if op.phase != 0 or t.role != 'saved' or t.name in wanted]
-        operands = {t.name: t for t in form.reads + writes if not t.state}
+        operands = {t.name: t for t in form.reads + writes if not t.state or t.name in on_host}
         outputs = [t for t in {t.name: t for t in writes}.values() if not t.state]
         scratch = min((t.size if t else 0 for t in form.scratch), default=0)
         return sum(t.size for t in operands.values()) + scratch - saved_by_aliases(form, outputs)
 
-    state = sum(t.size for t in graph.tensors.values() if t.state)
+    state = sum(t.size for t in graph.tensors.values() if t.state and t.name not in on_host)
     needs = [(min(need(op, form) for form in op.forms), op.name) for op in graph.ops.values()]
     largest, name = max(needs, key=lambda pair: pair[0], default=(0, ''))
     return state + largest, name

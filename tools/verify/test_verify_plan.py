@@ -314,9 +314,9 @@ class VerifyPlan(PlanCase):
 
     def test_objects_to_homes_that_are_wrong(self):
         for words, home, wrong in (
-                ('is not the only one, on the device', 'home w device 0', 'home w host 0'),
-                ('is not the only one, on the device', 'home w device 0', 'home x device 0'),
-                ('is not the only one, on the device', 'home w device 0', 'home w.grad device 0'),
+                ('reads w, which has no device range', 'home w device 0', 'home w host 0'),
+                ('is not the only one of a state', 'home w device 0', 'home x device 0'),
+                ('is not the only one of a state', 'home w device 0', 'home w.grad device 0'),
                 ('overlap a live range', 'home w device 0', 'home w device 256'),
                 ('outside of the arena', 'home w device 0', 'home w device 1792'),
                 ('there is no tensor "v"', 'home w device 0', 'home v device 0')):
@@ -324,6 +324,26 @@ class VerifyPlan(PlanCase):
         self.assert_objects('w is state: it belongs in its home', self.without('home w device 0'))
         allocated = ['home w.grad device 256', 'alloc device w 0'] + STEPS[2:]
         self.assert_objects('w is state, and has no home', allocated)
+
+    def test_proves_state_that_comes_from_the_host_tier_and_goes_back(self):
+        steps = ['home w host 0', AGAIN[1], 'alloc device w 0', 'copy host device w',
+                 *AGAIN[2:6], 'wait compute for copy host device w', *AGAIN[6:],
+                 'wait save for run w/update form=0 scratch=0', 'copy device host w', 'free device w']
+        found = self.verify(steps, device=2304)
+        self.assertEqual(found['objections'], [])
+        self.assertEqual((found['floor_bytes'], found['floor_op']), (256 + 256 + 1024, 'conv'))
+
+        def without(step):
+            return [other for other in steps if other != step]
+
+        for words, wrong in (
+                ('reads w, whose device range holds nothing', without('copy host device w')),
+                ('reads w without waiting for', without('wait compute for copy host device w')),
+                ('w does not end with its whole value', without('copy device host w')),
+                ('w is state: it belongs in its home', without('free device w')),
+                ('reads w without waiting for', without('wait save for run w/update form=0 scratch=0')),
+                ('gives a home back', steps + ['free host w'])):
+            self.assert_objects(words, wrong, device=2304)
 
     def test_objects_to_operations_out_of_order_or_of_another_form(self):
         conv, relu = STEPS.index('run conv form=0 scratch=1'), STEPS.index(

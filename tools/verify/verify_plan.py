@@ -2,7 +2,7 @@
 """Proves dumped plans: verify_plan.py GRAPH.txt PLAN.txt [PLAN.txt ...] [--json]
 
 Recomputes from the two texts alone (docs/plan-format.md; `layrub plan --dump=DIR` writes them):
-  floor      the least device bytes that any plan of this graph could need
+  floor      the least device bytes that any plan with the homes of this one could need
   live       the largest sum of bytes that are live at once; device_bytes by it says how good the
              packing is, which is told, and proves nothing
   overlap    live ranges share no bytes, unless an alias that the operation allows put them there
@@ -36,6 +36,7 @@ class Walk(Memory):
     def __init__(self, graph, plan):
         super().__init__(graph, plan)
         self.graph = graph
+        self.homes = {}  # state tensor -> the arena in which its home is
         self.lies_on = {}
         self.ran = {}  # operation -> how it ran first: form and workspace, what it found and left
         self.recomputed = 0
@@ -93,15 +94,16 @@ class Walk(Memory):
 
     def home(self, tensor, tier, offset):
         """Where a state tensor is from the start, with the value that the iteration before has left."""
-        if not tensor.state or tier != 'device' or tensor.name in self.device.range_of:
-            self.object(f'that of {tensor.name} is not the only one, on the device, of a state tensor')
+        if not tensor.state or tensor.name in self.homes:
+            self.object(f'that of {tensor.name} is not the only one of a state tensor')
             return
-        self.device.add(tensor.name, Block(offset, self.size_at(self.device, tensor.size, offset)))
-        self.device.range_of[tensor.name].hold((tensor.name, 0))
+        arena = self.homes[tensor.name] = self.arenas[tier]
+        arena.add(tensor.name, Block(offset, self.size_at(arena, tensor.size, offset)))
+        arena.range_of[tensor.name].hold((tensor.name, 0))
 
     def alloc(self, arena, tensor, offset, begin, end):
         block = arena.range_of.get(tensor.name)
-        if tensor.state and arena is self.device:
+        if tensor.state and tensor.name not in self.homes:
             self.object(f'{tensor.name} is state, and has no home')
         if not block:
             self.give(arena, tensor, offset, begin, end)
@@ -142,8 +144,8 @@ class Walk(Memory):
             return
         if (begin, end) != block.place():
             self.object(f'moves bytes {begin} to {end} of {tensor.name}, but bytes {block.place()} are on the device')
-        if tensor.state or block.bound > 1:
-            self.object('is state, or not the only tensor in its range')
+        if self.homes.get(tensor.name) is self.device or block.bound > 1:
+            self.object('is state in its home, or not the only tensor in its range')
         self.moved += block.size
         self.read(self.device, tensor, (begin, end))
         live = self.device.live_bytes
@@ -157,8 +159,8 @@ class Walk(Memory):
         if block is None:
             self.object('has no range')
             return
-        if tensor.state and arena is self.device:
-            self.object('a state tensor is never freed')
+        if self.homes.get(tensor.name) is arena:
+            self.object('gives a home back')
         first, last = block.place()
         if arena is self.device:
             self.lies_on.pop(tensor.name, None)
@@ -268,12 +270,14 @@ class Walk(Memory):
             written.add(id(block))
 
     def between_passes(self):
-        """The user may read what is marked keep and has been written."""
+        """The user may read state, and what is marked keep and has been written."""
         for name, tensor in self.graph.tensors.items():
-            if tensor.keep and not tensor.state and self.version[name] and not any(
+            readable = name in self.homes if tensor.state else tensor.keep and self.version[name]
+            if readable and not any(
                     name in arena.range_of and arena.range_of[name].has(self.value(tensor), 0, tensor.length)
                     for arena in (self.device, self.host)):
-                self.objections.append(f'{name} is marked keep but cannot be read between passes, '
+                self.objections.append(f'{name} is {"state" if tensor.state else "marked keep"} '
+                                       'but cannot be read between passes, '
                                        f'before step {self.number}')
 
     def end(self):
@@ -289,7 +293,7 @@ class Walk(Memory):
             if not tensor.state and name not in readable:
                 if where:
                     complain(f'{name} is never freed in the {where[0].name} arena')
-            elif tensor.state and (where != [self.device] or name in readable):
+            elif tensor.state and (where != [self.homes.get(name)] or name in readable):
                 complain(f'{name} is state: it belongs in its home, unlisted')
             elif len(where) != 1 or not where[0].range_of[name].has(self.value(tensor), 0, tensor.length):
                 complain(f'{name} does not end with its whole value in exactly one place')
@@ -302,7 +306,7 @@ def verify(graph, plan):
     """Returns the summary as a dictionary; `objections` is empty for a proved plan."""
     walk = Walk(graph, plan)
     walk.run()
-    floor_bytes, floor_op = floor(graph)
+    floor_bytes, floor_op = floor(graph, [name for name, arena in walk.homes.items() if arena is walk.host])
     live = walk.device.peak
     if plan.device_bytes < floor_bytes:
         walk.objections.append(f'device_bytes {plan.device_bytes} is below the floor {floor_bytes}')

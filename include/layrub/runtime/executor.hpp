@@ -56,12 +56,13 @@ class Executor {
 
   /// Runs the steps of one pass. kForward forgets what the previous iteration left (state
   /// excepted), so a forward may follow a forward; kBackward must follow kForward; kUpdate
-  /// may follow either. When it returns the compute lane is done; copies may still run, all lanes
+  /// may follow anything, and, where state is at home in the host tier, forgets the same unless it
+  /// follows kBackward. When it returns the compute lane is done; copies may still run, all lanes
   /// are idle after the last pass of the plan.
   void Run(Pass pass, OpRunner* runner);
 
-  /// Device address of `tensor`, or nullptr when it is not resident, or in part only. Persistent
-  /// tensors always have one.
+  /// Device address of `tensor`, or nullptr when it is not resident, or in part only. State at home
+  /// on the device always has one.
   void* Address(TensorId tensor) const;
   /// Waits until `tensor`'s copies are done and returns where its value can be read: on the device
   /// if resident, else in the host tier if that holds all of it, else nullptr. A host tier that is
@@ -69,11 +70,18 @@ class Executor {
   /// until the plan gives up or writes the range. Call outside Run, or from OpRunner::Run for what
   /// the operation at work does not touch.
   const void* Find(TensorId tensor);
+  /// Whether what is written at the address that Find returns will count. Not within Run, of state
+  /// that has a valid copy on the device as well as in its home in the host tier, or whose home is
+  /// in a file.
+  bool MayWrite(TensorId tensor) const;
   /// Announces that the caller writes the value of `tensor`, at the address that Find returned,
   /// before the next pass. That pass uses the new value: if the value is on the device and also has
   /// a copy in the host tier, the pass makes the copy again when it begins. Does nothing within
   /// Run.
   void NoteWrite(TensorId tensor);
+  /// Gives `tensor`, state that is at home in the host tier, the value at `value`, or zeros where
+  /// that is null. Before the first Run.
+  void SetHome(TensorId tensor, const void* value);
   /// What is queued on the compute lane from now on comes after the last copy to `tensor`'s device
   /// range. Copies to others go on. Within Run, too.
   void AwaitLoad(TensorId tensor);

@@ -47,6 +47,7 @@ Result<PlacementOptions> ReadPlacement(const PlacementParameter& parameter) {
   if (status.ok() && parameter.has_host_memory())
     status = ParseBytes("host_memory", parameter.host_memory(), &options.budget.host);
   if (!status.ok()) return status;
+  options.budget.offload_state = parameter.offload_state();
   return options;
 }
 

@@ -179,7 +179,10 @@ void PlannedNet<Dtype>::Adopt(const shared_ptr<SyncedMemory>& memory, TensorId t
   if (tensor == kNone || memory_->net.outside.count(tensor) || memory->binding()) return;
   void* address = executor_->Address(tensor);
   const size_t bytes = static_cast<size_t>(memory_->net.graph.tensors[tensor].bytes);
-  if (memory->head() == SyncedMemory::UNINITIALIZED) {
+  const bool empty = memory->head() == SyncedMemory::UNINITIALIZED;
+  if (address == nullptr) {
+    executor_->SetHome(tensor, empty ? nullptr : memory->cpu_data());
+  } else if (empty) {
     backend_->Zero(address, static_cast<int64_t>(bytes));
   } else if (memory_->layouts[tensor].block > 1) {  // the derivative of an output
     BlocksFromArray(memory_->layouts[tensor], static_cast<const Dtype*>(memory->cpu_data()),

@@ -102,8 +102,11 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
   memory_->computed_again.resize(memory_->net.graph.tensors.size());
   for (const Step& step : plan.steps) {
     if (step.again) {
-      for (const TensorId tensor : memory_->net.graph.ops[step.op].forms[step.form].writes)
-        memory_->computed_again[tensor] = true;
+      const Form& form = memory_->net.graph.ops[step.op].forms[step.form];
+      for (const TensorId tensor : form.writes) memory_->computed_again[tensor] = true;
+      for (const TensorId tensor : form.reads) {
+        if (memory_->net.graph.tensors[tensor].is_state()) memory_->computed_again[tensor] = true;
+      }
     }
     if (!IsRun(memory_->net.graph, step, OpKind::kCompute)) continue;
     const int layer = memory_->net.op_owner[step.op];
@@ -142,6 +145,13 @@ const layrub::Graph& PlannedNet<Dtype>::graph() const {
 template <typename Dtype>
 const layrub::Plan& PlannedNet<Dtype>::plan() const {
   return executor_->plan();
+}
+
+template <typename Dtype>
+bool PlannedNet<Dtype>::offloads_state() const {
+  const std::vector<layrub::Home>& homes = plan().homes;
+  return std::any_of(homes.begin(), homes.end(),
+                     [](const layrub::Home& home) { return home.tier == layrub::Tier::kHost; });
 }
 
 template <typename Dtype>

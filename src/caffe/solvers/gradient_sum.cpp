@@ -82,7 +82,8 @@ template <typename Dtype>
 void GradientSum<Dtype>::LookForNews() {
   const PlannedNet<Dtype>* const planned = solver_->net()->planned();
   const int64_t newest = planned ? planned->newest() : 0;
-  is_new_ |= newest != newest_;
+  // Gradients that leave the device within the pass do not wait for their sums.
+  is_new_ |= newest != newest_ || (planned && planned->offloads_state());
   newest_ = newest;
 }
 

@@ -173,6 +173,9 @@ void SolverPlacement<Dtype>::Log() const {
   ostringstream yardsticks;
   if (keep.ok()) yardsticks << "keep " << layrub::FormatBytes(keep.value().device_bytes) << ", ";
   yardsticks << "floor " << layrub::FormatBytes(layrub::FloorBytes(planned->graph()));
+  if (planned->offloads_state())
+    yardsticks << ", state floor "
+               << layrub::FormatBytes(layrub::StateFloorBytes(planned->graph()));
   LOG(INFO) << "Placement: " << plan.strategy << ", device "
             << layrub::FormatBytes(plan.device_bytes) << " (" << yardsticks.str() << "), host "
             << layrub::FormatBytes(plan.host_bytes);

@@ -50,6 +50,14 @@ Result<SizedPlans> PlanTests(const std::vector<Graph>& graphs, PlacementOptions 
   return plans;
 }
 
+/// Test nets read the weights of the train net, and solvers add up their gradients, where these
+/// are. A GPU does so in its own memory alone.
+void KeepSharedState(const SolverGraphs& graphs, PlacementOptions* options) {
+  const bool on_gpu = Caffe::mode() == Caffe::GPU || options->machine.capacity > 0;
+  const bool shared = !graphs.tests.empty() || Caffe::solver_count() > 1;
+  if (on_gpu && shared) options->budget.offload_state = false;
+}
+
 /// Device bytes of several nets when each has its own, and when those that hold nothing between
 /// passes are shared.
 struct Total {
@@ -115,7 +123,15 @@ Status MeetOptions(const PlacementOptions& options, SolverGraphs* graphs) {
   return status;
 }
 
-Result<SolverPlans> PlanNets(const SolverGraphs& graphs, const PlacementOptions& options) {
+int64_t LeastBytes(const SolverGraphs& graphs, const PlacementOptions& options) {
+  PlacementOptions allowed = options;
+  KeepSharedState(graphs, &allowed);
+  return allowed.budget.offload_state ? layrub::StateFloorBytes(graphs.train)
+                                      : layrub::FloorBytes(graphs.train);
+}
+
+Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions options) {
+  KeepSharedState(graphs, &options);
   Result<SizedPlans> tests = PlanTests(graphs.tests, options, "liveness");
   if (!tests.ok()) return tests.status();
   PlacementOptions train_options = options;
@@ -136,6 +152,7 @@ Result<SolverPlans> PlanNets(const SolverGraphs& graphs, const PlacementOptions&
 Result<SolverPlans> SmallestPlans(const SolverGraphs& graphs, PlacementOptions options) {
   const Result<SizedPlans> tests = PlanTests(graphs.tests, options, "liveness");
   if (!tests.ok()) return tests.status();
+  KeepSharedState(graphs, &options);
   options.budget.device = 0;
   const Result<SizedPlan> train =
       Sized(graphs.train, layrub::MakePlanOfAnySize(graphs.train, options.machine, options.budget,

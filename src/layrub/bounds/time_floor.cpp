@@ -137,7 +137,8 @@ double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget) {
   }
   const std::vector<OpId> maker = bounds::ForwardMakers(graph);
   const bounds::MakingAgain making(graph, seconds, maker, bounds::NeededByBackward(graph, maker));
-  const auto room = static_cast<double>(std::max<int64_t>(0, budget - StateBytes(graph)));
+  const int64_t state = budget < FloorBytes(graph) ? 0 : StateBytes(graph);  // or it may leave
+  const auto room = static_cast<double>(std::max<int64_t>(0, budget - state));
   if (making.Bytes() <= room) return passes.Seconds(0, 0, machine);
   return bounds::LeastOfPasses(passes, making, room, machine);
 }

@@ -1,11 +1,13 @@
 #include "layrub/runtime/executor.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "layrub/runtime/recorder.hpp"
 #include "layrub/runtime/residency.hpp"
@@ -14,6 +16,9 @@ namespace layrub {
 namespace {
 
 constexpr std::array<const char*, 3> kPassNames{"forward", "backward", "update"};
+
+/// So many bytes of a home are set to zero at once.
+constexpr int64_t kZeros = 1 << 20;
 
 /// What is queued in its life, as a profiler shows it.
 class Range {
@@ -48,6 +53,10 @@ struct Executor::Impl : TransientMemory::User {
   const void* Fetch(TensorId tensor);
   void DropFetched(TensorId tensor);
   void CopyAgain();
+  void BringHome();
+  void ForgetAll();
+  void TakePlacesForUpdate();
+  void SetHome(TensorId tensor, const void* value);
 
   const Graph graph;
   const Plan plan;
@@ -59,11 +68,13 @@ struct Executor::Impl : TransientMemory::User {
   std::vector<Event> loads;   ///< per tensor: its last prefetch or feed
   /// Values of a host tier that is no memory, each instead of its host range.
   std::map<TensorId, std::unique_ptr<char[]>> fetched;
-  std::set<TensorId> rewritten;  ///< see Executor::NoteWrite
+  std::set<TensorId> rewritten;     ///< see Executor::NoteWrite
+  std::vector<TensorId> from_host;  ///< state at home in the host tier
   std::optional<Recorder> recorder;
   int32_t current = kNone;
   bool running = false;
   bool forward_ran = false;  ///< the last thing that ran, and to its end
+  bool backward_ran = false;
   int64_t offloaded = 0;
   int64_t prefetched = 0;
 };
@@ -79,6 +90,9 @@ Executor::Impl::Impl(const Graph& g, const Plan& p, Backend* b, ExecutorOptions 
       loads(g.tensors.size()) {
   for (const Step& step : plan.steps) {
     if (step.kind == StepKind::kWait) awaited[step.step] = true;
+  }
+  for (const Home& home : plan.homes) {
+    if (home.tier == Tier::kHost) from_host.push_back(home.tensor);
   }
   if (options.record) recorder.emplace(plan, backend);
 }
@@ -96,10 +110,17 @@ TransientMemory* Executor::Impl::Join(const ExecutorOptions& options) {
 
 void Executor::Impl::Evict() {
   if (running) throw std::logic_error("Executor: two users of one transient memory run at a time");
+  ForgetAll();
+  forward_ran = backward_ran = false;
+}
+
+/// But state.
+void Executor::Impl::ForgetAll() {
+  BringHome();
+  backend->Synchronize();
   fetched.clear();
   rewritten.clear();
   residency.Forget();
-  forward_ran = false;
 }
 
 void Executor::Impl::Run(Pass pass, OpRunner* runner) {
@@ -115,15 +136,15 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
     }
   } guard{this};
   running = true;
+  const bool follows_backward = std::exchange(backward_ran, false);
   forward_ran = false;
   if (pass == Pass::kForward) {
     if (transient) transient->Take(this);
-    backend->Synchronize();
-    fetched.clear();
-    rewritten.clear();
-    residency.Forget();
+    ForgetAll();
     if (recorder) recorder->Start();
   }
+  if (pass == Pass::kUpdate && !follows_backward && !from_host.empty()) TakePlacesForUpdate();
+  if (!rewritten.empty()) BringHome();
   CopyAgain();
   const size_t number = static_cast<size_t>(pass);
   const Range range(backend, kPassNames[number]);
@@ -139,6 +160,7 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
   }
   runner->Finish();
   forward_ran = pass == Pass::kForward;
+  backward_ran = pass == Pass::kBackward;
   if (end != static_cast<int32_t>(plan.steps.size())) return;
   backend->Synchronize();
   if (recorder) recorder->Finish();
@@ -233,10 +255,67 @@ void Executor::Impl::DropFetched(TensorId tensor) {
   fetched.erase(found);
 }
 
+/// An iteration that ends before its plan does, or what users have written since, may have left
+/// the value of state elsewhere than in its home. What is at home on the device never leaves.
+void Executor::Impl::BringHome() {
+  if (from_host.empty()) return;
+  backend->Synchronize();
+  for (const TensorId tensor : from_host) {
+    const Place& on_device = residency.At(tensor, Tier::kDevice);
+    const Place& home = residency.At(tensor, Tier::kHost);
+    const auto read = fetched.find(tensor);
+    const bool is_rewritten = rewritten.count(tensor) > 0;
+    const void* value = nullptr;
+    if (on_device.valid && (!home.valid || is_rewritten)) {
+      value = on_device.address;
+    } else if (is_rewritten && read != fetched.end()) {
+      value = read->second.get();
+    }
+    if (value != nullptr) SetHome(tensor, value);
+  }
+  backend->Synchronize();
+}
+
+/// No backward pass has put state where the update expects it.
+void Executor::Impl::TakePlacesForUpdate() {
+  ForgetAll();
+  const std::set<TensorId> state(from_host.begin(), from_host.end());
+  for (int32_t i = 0; i < plan.pass_end[1]; ++i) {
+    const Step& step = plan.steps[i];
+    if (step.tier != Tier::kDevice || state.count(step.tensor) == 0) continue;
+    if (step.kind == StepKind::kAlloc) residency.Alloc(i);
+    if (step.kind == StepKind::kFree) residency.Free(i);
+    if (IsMove(step)) residency.Moved(step.tensor, residency.Move(i));
+  }
+  for (const TensorId tensor : from_host) {
+    void* const address = residency.At(tensor, Tier::kDevice).address;
+    if (address == nullptr) continue;
+    const int64_t bytes = graph.tensors[tensor].bytes;
+    backend->Copy(Lane::kLoad, address, residency.At(tensor, Tier::kHost).address, bytes);
+    residency.Copied({.tensor = tensor, .end = bytes});
+  }
+  backend->Synchronize();
+}
+
+void Executor::Impl::SetHome(TensorId tensor, const void* value) {
+  const int64_t bytes = graph.tensors[tensor].bytes;
+  char* const home = residency.At(tensor, Tier::kHost).address;
+  if (value != nullptr) {
+    backend->Copy(Lane::kSave, home, value, bytes);
+  } else {
+    const std::vector<char> zeros(static_cast<size_t>(std::min(bytes, kZeros)));
+    for (int64_t at = 0; at < bytes; at += kZeros)
+      backend->Copy(Lane::kSave, home + at, zeros.data(), std::min(bytes - at, kZeros));
+    backend->Synchronize();
+  }
+  residency.HasComeHome(tensor);
+}
+
 /// What was written on the device since the last pass is the value of the host tier, too.
 void Executor::Impl::CopyAgain() {
   if (rewritten.empty()) return;
   for (const TensorId tensor : rewritten) {
+    if (!residency.At(tensor, Tier::kDevice).valid) continue;  // copies find it in `fetched`
     DropFetched(tensor);
     backend->Copy(Lane::kSave, residency.At(tensor, Tier::kHost).address,
                   residency.At(tensor, Tier::kDevice).address, graph.tensors[tensor].bytes);
@@ -295,9 +374,24 @@ const void* Executor::Find(TensorId tensor) {
   return impl_->backend->HostIsMemory() ? on_host.address : impl_->Fetch(tensor);
 }
 
+void Executor::SetHome(TensorId tensor, const void* value) {
+  impl_->DropFetched(tensor);
+  impl_->SetHome(tensor, value);
+  impl_->backend->Synchronize();
+}
+
+bool Executor::MayWrite(TensorId tensor) const {
+  if (!impl_->running || !impl_->graph.tensors[tensor].is_state()) return true;
+  const Place& home = impl_->residency.At(tensor, Tier::kHost);
+  if (home.address == nullptr || !home.valid) return true;
+  return !impl_->residency.At(tensor, Tier::kDevice).valid && impl_->backend->HostIsMemory();
+}
+
 void Executor::NoteWrite(TensorId tensor) {
-  if (impl_->running || !impl_->residency.At(tensor, Tier::kDevice).valid) return;
-  if (impl_->residency.At(tensor, Tier::kHost).range == kNone) return;
+  if (impl_->running) return;
+  const bool is_read = impl_->fetched.count(tensor) > 0;
+  if (!is_read && !impl_->residency.At(tensor, Tier::kDevice).valid) return;
+  if (impl_->residency.At(tensor, Tier::kHost).address == nullptr) return;
   impl_->backend->Synchronize();  // its copy may be under way
   impl_->rewritten.insert(tensor);
 }

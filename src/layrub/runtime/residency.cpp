@@ -15,15 +15,18 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
               plan.device_bytes, poison || canary, transient),
       host_(backend, Tier::kHost, plan.host_bytes, plan.host_bytes, poison, nullptr),
       places_(graph.tensors.size()),
+      home_(graph.tensors.size()),
       overwrites_(graph.tensors.size(), kNone),
       users_(plan.steps.size()),
       live_(plan.steps.size()) {
   for (const Home& home : plan.homes) {
     const Tensor& tensor = graph.tensors[home.tensor];
-    if (home.tier != Tier::kDevice || !device_.Contains(home.offset, tensor.bytes))
+    const Memory& memory = MemoryOf(home.tier);
+    if (!memory.Contains(home.offset, tensor.bytes))
       throw std::invalid_argument("the home of tensor " + tensor.name + " lies outside the arena");
-    PlaceOf(home.tensor, Tier::kDevice).address = device_.at(home.offset);
-    SetValid(home.tensor, Tier::kDevice, 0, tensor.bytes);
+    home_[home.tensor] = home.tier;
+    PlaceOf(home.tensor, home.tier).address = memory.at(home.offset);
+    SetValid(home.tensor, home.tier, 0, tensor.bytes);
   }
   for (size_t i = 0; i < plan.steps.size(); ++i) CheckStep(static_cast<int32_t>(i));
 }
@@ -47,7 +50,7 @@ void Residency::CheckStep(int32_t index) const {
   if (!takes) return;
   if (!MemoryOf(step.tier).Contains(step.offset + step.begin, step.end - step.begin))
     object("places tensor " + tensor.name + " outside the arena");
-  if (step.tier == Tier::kDevice && tensor.is_state())
+  if (home_[step.tensor] == step.tier)
     object("places tensor " + tensor.name + ", which has a home");
 }
 
@@ -194,11 +197,14 @@ void Residency::Written(TensorId tensor, bool again) {
 
 void Residency::Forget() {
   for (size_t i = 0; i < places_.size(); ++i) {
-    if (graph_.tensors[i].is_state()) continue;
     Release(static_cast<TensorId>(i), Tier::kDevice);
     Release(static_cast<TensorId>(i), Tier::kHost);
     overwrites_[i] = kNone;
   }
+}
+
+void Residency::HasComeHome(TensorId tensor) {
+  SetValid(tensor, Tier::kHost, 0, graph_.tensors[tensor].bytes);
 }
 
 int64_t Residency::TouchedBytes() const {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "layrub/device/backend.hpp"
@@ -17,7 +18,7 @@ struct Place {
   /// nullptr also when the value was overwritten by an alias, and of a part (see Step).
   char* address = nullptr;
   int32_t range = kNone;  ///< number of the Alloc or Copy step that gave the bytes; shared by
-                          ///< aliases
+                          ///< aliases; kNone of a home
   /// Bytes [first, last) of the value have been written there, or the copies that do it are queued.
   int64_t first = 0, last = 0;
   bool valid = false;  ///< and they are all
@@ -63,8 +64,10 @@ class Residency {
   /// An operation wrote `tensor`: host copies are stale, and the value it was laid on is gone.
   /// `again`: it wrote the value once more that the tensor has, so that they are not.
   void Written(TensorId tensor, bool again);
-  /// Unbinds all but the state tensors.
+  /// Unbinds all but homes.
   void Forget();
+  /// The home of `tensor`, in the host tier, has its value.
+  void HasComeHome(TensorId tensor);
 
   /// Freed ranges are filled at once.
   bool poisons() const { return poison_; }
@@ -99,6 +102,7 @@ class Residency {
   Memory device_;
   Memory host_;
   std::vector<std::array<Place, 2>> places_;  ///< per tensor and tier
+  std::vector<std::optional<Tier>> home_;     ///< per tensor
   std::vector<TensorId> overwrites_;          ///< per tensor: whose value goes when it is written
   /// Per Alloc and Move step: how many tensors are bound to its range, and its bytes in use.
   std::vector<int32_t> users_;

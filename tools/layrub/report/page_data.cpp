@@ -74,6 +74,7 @@ Json Summary(const ReportInput& input, const Stays& stays) {
           {"host_peak_bytes", input.plan->host_bytes},
           {"keep_peak_bytes", input.keep_bytes},
           {"floor_bytes", input.floor_bytes},
+          {"state_floor_bytes", input.state_floor_bytes},
           {"budget_bytes", limited ? Json(input.budget.device) : Json()},
           {"peak_bytes", peak.bytes},
           {"peak_op", peak.op == kNone ? "" : input.graph->ops[peak.op].name},

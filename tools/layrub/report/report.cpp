@@ -62,6 +62,8 @@ std::string NetWords(const ReportInput& input) {
 
 std::vector<MemoryLine> Lines(const ReportInput& input) {
   std::vector<MemoryLine> lines = {{"keep", input.keep_bytes}, {"floor", input.floor_bytes}};
+  if (input.state_floor_bytes < input.floor_bytes)
+    lines.push_back({"state floor", input.state_floor_bytes});
   if (input.budget.device != std::numeric_limits<int64_t>::max())
     lines.push_back({"budget", input.budget.device});
   return lines;

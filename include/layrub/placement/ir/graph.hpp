@@ -144,6 +144,10 @@ int64_t StateBytes(const Graph& graph);
 int64_t FloorBytes(const Graph& graph);
 /// The operation at which FloorBytes is reached.
 OpId FloorOp(const Graph& graph);
+/// FloorBytes of plans that keep parameters, gradients and history in the host tier and have on the
+/// device only those that the operation at hand touches.
+int64_t StateFloorBytes(const Graph& graph);
+OpId StateFloorOp(const Graph& graph);
 
 /// The documented text format (docs/plan-format.md). FromText(ToText(g)) == g; errors name the
 /// line.

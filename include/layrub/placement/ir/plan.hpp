@@ -132,8 +132,9 @@ struct Home {
 ///     13  run use                  x is read
 struct Plan {
   std::string strategy;
-  /// One for each state tensor, in order of tensors; so far, all on the device. State has no Alloc,
-  /// Free or Alias on the device, and does not move.
+  /// One for each state tensor, in order of tensors. What is at home on the device has no Alloc,
+  /// Free or Alias there, and does not move. What is at home in the host tier is copied to the
+  /// device for its uses, and back once it has been written.
   std::vector<Home> homes;
   std::vector<Step> steps;
   /// steps[0 .. pass_end[0]) belong to the forward pass, [pass_end[0] .. pass_end[1]) to the
@@ -153,6 +154,8 @@ struct Budget {
   int64_t host = std::numeric_limits<int64_t>::max();
   /// Out of `device`: what others hold there, so that a plan may use the rest.
   int64_t reserved = 0;
+  /// Parameters, gradients and history may be at home in the host tier, where nothing else fits.
+  bool offload_state = true;
 };
 
 /// Where the homes on the device end: Schedule puts them at the bottom of the arena. What lies

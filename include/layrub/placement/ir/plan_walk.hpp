@@ -56,6 +56,11 @@ class PlanWalk {
   /// What the step at hand touches, empty ranges left out. A Move reads its old range and writes
   /// the new one.
   const std::vector<Access>& accesses() const { return accesses_; }
+  /// Of state at home on the device. Copies do not touch that.
+  bool IsResident(const Access& access) const {
+    return access.range < static_cast<int32_t>(plan_.homes.size()) &&
+           ranges_[access.range].tier == Tier::kDevice;
+  }
 
   /// The range that the step at hand takes, gives back or changes, and how many bytes more that has
   /// than before. kNone: the step is none of that.

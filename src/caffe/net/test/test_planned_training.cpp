@@ -140,7 +140,7 @@ TEST_P(PlannedTraining, GivesTheSameBitsUnderItsSmallestBudget) {
   EXPECT_LE(tight.net()->planned()->plan().device_bytes, smallest);
 
   // A search within a budget may find a little more than one without, but nothing below the floor.
-  const int64_t floor = layrub::FloorBytes(free.net()->planned()->executor().graph());
+  const int64_t floor = layrub::StateFloorBytes(free.net()->planned()->executor().graph());
   const int64_t too_few = layrub::UsesCosts(strategy()) ? floor - 1 : smallest - 1;
   param.mutable_placement()->set_device_memory(BudgetFor(too_few));
   OpenSolver impossible(param);

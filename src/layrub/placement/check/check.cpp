@@ -28,7 +28,8 @@ Checker::Checker(const Graph& graph, const Plan& plan, const Budget& budget)
       version_(graph.tensors.size()),
       lies_on_(graph.tensors.size(), kNone),
       read_(graph.tensors.size()),
-      readable_(graph.tensors.size()) {
+      readable_(graph.tensors.size()),
+      home_(graph.tensors.size()) {
   CheckSizes(budget);
   for (const Home& home : plan.homes) TakeHome(home);
   const auto in_order = [](const Home& a, const Home& b) { return a.tensor < b.tensor; };
@@ -154,8 +155,7 @@ bool Checker::HasValidBytes(const Step& step) {
 void Checker::CheckAlloc(const Step& step) {
   Memory& memory = MemoryOf(step.tier);
   const Tensor& tensor = graph_.tensors[step.tensor];
-  if (tensor.is_state() && step.tier == Tier::kDevice)
-    Object(tensor.name + " is state and has no home");
+  if (tensor.is_state() && !home_[step.tensor]) Object(tensor.name + " is state and has no home");
   const Span added{step.begin, Aligned(step.end)};
   if (!memory.arena.Has(step.tensor)) {
     Place(memory, step.tensor, step.offset, added, {});
@@ -208,18 +208,18 @@ void Checker::TakeHome(const Home& home) {
     return Object("one is that of no tensor");
   const Tensor& tensor = graph_.tensors[home.tensor];
   if (!tensor.is_state()) return Object(tensor.name + " has one, but is not state");
-  if (home.tier != Tier::kDevice) return Object(tensor.name + " has one in the host tier");
-  if (device_.arena.Has(home.tensor)) return Object(tensor.name + " has two");
-  Place(device_, home.tensor, home.offset, {0, Aligned(tensor.bytes)}, {});
-  device_.arena.Of(home.tensor).holds = {home.tensor, 0};
+  if (home_[home.tensor]) return Object(tensor.name + " has two");
+  home_[home.tensor] = home.tier;
+  Memory& memory = MemoryOf(home.tier);
+  Place(memory, home.tensor, home.offset, {0, Aligned(tensor.bytes)}, {});
+  memory.arena.Of(home.tensor).holds = {home.tensor, 0};
 }
 
 void Checker::CheckFree(const Step& step) {
   Memory& memory = MemoryOf(step.tier);
   const std::string name = NameOf(step.tensor);
   if (!memory.arena.Has(step.tensor)) return Object(name + " has no " + memory.name + " range");
-  if (graph_.tensors[step.tensor].is_state() && step.tier == Tier::kDevice)
-    Object(name + " is state and must never be freed");
+  if (IsHome(step.tensor, step.tier)) Object(name + " gives its home back");
   const Range before = memory.arena.Of(step.tensor);
   Span given{step.begin, Aligned(step.end)};
   if (step.end == graph_.tensors[step.tensor].bytes)  // and what it lies on is longer
@@ -290,24 +290,24 @@ void Checker::CheckEnd() {
     CheckLeftOver(static_cast<TensorId>(tensor));
 }
 
-/// Between two passes the user may read what is marked keep and has been written.
+/// Between two passes the user may read state, and what is marked keep and has been written.
 void Checker::CheckKeptAfter(const char* pass) {
   for (size_t t = 0; t < graph_.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
-    if (!graph_.tensors[t].keep || graph_.tensors[t].is_state() || version_[t] == 0) continue;
+    const bool is_state = graph_.tensors[t].is_state();
+    if (is_state ? !home_[t] : !graph_.tensors[t].keep || version_[t] == 0) continue;
     const auto is_in = [&](const Memory& memory) {
-      if (!memory.arena.Has(id)) return false;
-      const Range& range = memory.arena.Of(id);
-      return range.holds == CurrentValue(id) && range.of.Covers(Clipped(id, {}));
+      return memory.arena.Has(id) && HasValue(memory.arena.Of(id), id);
     };
     if (!is_in(device_) && !is_in(host_))
       objections_.push_back("after the " + std::string(pass) + " pass " + NameOf(id) +
-                            " cannot be read, although it is marked keep");
+                            " cannot be read, although it is " +
+                            (is_state ? "state" : "marked keep"));
   }
 }
 
-/// At the end a state tensor is on the device, a readable one in one of the tiers, both with
-/// their value; any other is nowhere.
+/// At the end a state tensor is in its home, a readable one in one of the tiers, both with their
+/// value; any other is nowhere.
 void Checker::CheckLeftOver(TensorId id) {
   const Tensor& tensor = graph_.tensors[id];
   const auto object = [&](const std::string& text) {
@@ -318,16 +318,18 @@ void Checker::CheckLeftOver(TensorId id) {
   const bool on_host = host_.arena.Has(id);
   if (tensor.keep && !tensor.is_state() && !readable)
     object("is marked keep but is not listed as readable");
-  if (on_host && (on_device || !readable)) object("still has a host range");
-  if (on_device && !readable && !tensor.is_state()) object("still has a device range");
-  if (tensor.is_state() && !on_device) object("has no home, although it is state");
-  if (!readable && !tensor.is_state()) return;
-  if (!on_device && !on_host)
-    return tensor.is_state() ? void() : object("has no range although it is readable");
-  const Range& range = (on_device ? device_ : host_).arena.Of(id);
+  if (on_host && !IsHome(id, Tier::kHost) && (on_device || !readable))
+    object("still has a host range");
+  if (on_device && !IsHome(id, Tier::kDevice) && !readable) object("still has a device range");
+  if (tensor.is_state() && !home_[id]) object("has no home, although it is state");
+  if (!readable && !home_[id]) return;
+  if (!on_device && !on_host) return object("has no range although it is readable");
+  const Memory& memory = home_[id] ? MemoryOf(*home_[id]) : on_device ? device_ : host_;
+  if (!memory.arena.Has(id)) return;  // its home was given back, as has been said
+  const Range& range = memory.arena.Of(id);
   const Value& holds = range.holds;
   if (holds == CurrentValue(id)) {
-    if (range.of.Covers(Clipped(id, {}))) return;
+    if (HasValue(range, id)) return;
     return object("does not have its whole value: its range holds " + Text(Clipped(id, range.of)) +
                   " only");
   }

@@ -43,8 +43,7 @@ void Checker::CheckMove(const Step& step) {
   if (before.has != Span{step.begin, Aligned(step.end)})
     Object("moves bytes " + Text(span) + " of " + NameOf(step.tensor) + ", but bytes " +
            Text(before.has) + " are on the device");
-  if (graph_.tensors[step.tensor].is_state())
-    Object(NameOf(step.tensor) + " is state and has to stay where it is");
+  if (IsHome(step.tensor, Tier::kDevice)) Object(NameOf(step.tensor) + " has to stay in its home");
   if (before.bound > 1) Object(NameOf(step.tensor) + " is not the only tensor in its range");
   arena.Free(step.tensor);
   Place(device_, step.tensor, step.offset, before.has, before);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,12 @@ class Checker {
   bool IsPart(const Range& range, TensorId tensor) const {
     return range.first == tensor && range.has != Span{0, Aligned(graph_.tensors[tensor].bytes)};
   }
+  /// The tensor may not be given a range in `tier`, or give it back: it has its home there.
+  bool IsHome(TensorId tensor, Tier tier) const { return home_[tensor] == tier; }
+  /// `range`, of the tensor, has all of its value.
+  bool HasValue(const Range& range, TensorId tensor) const {
+    return range.holds == CurrentValue(tensor) && range.of.Covers(Clipped(tensor, {}));
+  }
   Value CurrentValue(TensorId tensor) const { return {tensor, version_[tensor]}; }
   /// The bytes of the tensor that are in `span`.
   Span Clipped(TensorId tensor, const Span& span) const {
@@ -111,6 +118,7 @@ class Checker {
   std::vector<TensorId> lies_on_;    // per tensor, from its Alias step to its writer: on what
   std::vector<bool> read_;      // per tensor, whether some operation reads it in its chosen form
   std::vector<bool> readable_;  // per tensor, whether Plan::readable lists it
+  std::vector<std::optional<Tier>> home_;  // per tensor, where Plan::homes has its home
 };
 
 }  // namespace layrub::placement::check

@@ -29,37 +29,74 @@ std::vector<bool> OptionalTensors(const Graph& graph) {
 
 }  // namespace
 
-std::vector<int64_t> WorkingSets(const Graph& graph) {
+Homes AllOnDevice(const Graph& graph) { return Homes(graph.tensors.size(), Tier::kDevice); }
+
+Homes AllOnHost(const Graph& graph) {
+  Homes homes = AllOnDevice(graph);
+  for (size_t t = 0; t < homes.size(); ++t) {
+    if (MayLeave(graph.tensors[t])) homes[t] = Tier::kHost;
+  }
+  return homes;
+}
+
+bool MayLeave(const Tensor& tensor) {
+  const bool trained = tensor.role == Role::kParameter || tensor.role == Role::kParameterGradient ||
+                       tensor.role == Role::kHistory;
+  return tensor.is_state() && trained && tensor.bytes > 0;
+}
+
+int64_t ResidentBytes(const Graph& graph, const Homes& homes) {
+  int64_t bytes = 0;
+  for (size_t t = 0; t < homes.size(); ++t) {
+    if (IsResident(graph.tensors[t], homes[t])) bytes += Aligned(graph.tensors[t].bytes);
+  }
+  return bytes;
+}
+
+std::vector<int64_t> WorkingSets(const Graph& graph, const Homes& homes) {
   const std::vector<bool> optional = OptionalTensors(graph);
   const std::vector<bool> none;
   std::vector<int64_t> least;
   for (const Op& op : graph.ops) {
     int64_t bytes = std::numeric_limits<int64_t>::max();
     for (const Form& form : op.forms) {
-      bytes =
-          std::min(bytes, OperandBytes(graph, form, op.pass == Pass::kForward ? optional : none) +
-                              ScratchBytes(graph, form, SmallestScratch(graph, form)));
+      const std::vector<bool>& skip = op.pass == Pass::kForward ? optional : none;
+      bytes = std::min(bytes, OperandBytes(graph, form, skip, homes) +
+                                  ScratchBytes(graph, form, SmallestScratch(graph, form)));
     }
     least.push_back(bytes);
   }
   return least;
 }
 
+int64_t FloorBytes(const Graph& graph, const Homes& homes) {
+  const std::vector<int64_t> sets = WorkingSets(graph, homes);
+  return ResidentBytes(graph, homes) +
+         (sets.empty() ? 0 : *std::max_element(sets.begin(), sets.end()));
+}
+
 }  // namespace layrub::placement::cost
 
 namespace layrub {
 
-using placement::cost::WorkingSets;
+namespace cost = placement::cost;
 
-int64_t FloorBytes(const Graph& graph) {
-  const std::vector<int64_t> sets = WorkingSets(graph);
-  return StateBytes(graph) + (sets.empty() ? 0 : *std::max_element(sets.begin(), sets.end()));
-}
+namespace {
 
-OpId FloorOp(const Graph& graph) {
-  const std::vector<int64_t> sets = WorkingSets(graph);
+OpId FloorOp(const Graph& graph, const cost::Homes& homes) {
+  const std::vector<int64_t> sets = cost::WorkingSets(graph, homes);
   if (sets.empty()) return kNone;
   return static_cast<OpId>(std::max_element(sets.begin(), sets.end()) - sets.begin());
 }
+
+}  // namespace
+
+int64_t FloorBytes(const Graph& graph) { return cost::FloorBytes(graph, cost::AllOnDevice(graph)); }
+OpId FloorOp(const Graph& graph) { return FloorOp(graph, cost::AllOnDevice(graph)); }
+
+int64_t StateFloorBytes(const Graph& graph) {
+  return cost::FloorBytes(graph, cost::AllOnHost(graph));
+}
+OpId StateFloorOp(const Graph& graph) { return FloorOp(graph, cost::AllOnHost(graph)); }
 
 }  // namespace layrub

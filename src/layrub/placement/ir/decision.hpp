@@ -36,6 +36,11 @@ inline const Form& FormOf(const Graph& graph, const Run& run) {
 
 /// A stretch between two uses of a tensor in which it is away from the device. Uses are the runs
 /// that read or write it.
+///
+/// State whose home is in the host tier is away from the start to its first use (`after` and
+/// `release` are kNone) and from its last use to the end (`before` and `prefetch` are runs.size()).
+/// What is marked keep may be away from its last use to the end, too; it is read from the host tier
+/// then.
 struct Gap {
   RunId after = kNone;     ///< the last use before the gap; the copy to the host is issued right
                            ///< after it (once per value)
@@ -43,12 +48,13 @@ struct Gap {
   RunId prefetch = kNone;  ///< release < prefetch <= before: range allocated and copy issued just
                            ///< before this run
   RunId before = kNone;    ///< the first use after the gap
-  /// Nothing is copied: `before` writes the tensor without reading it. A tensor marked keep may not
-  /// be away like that when the forward or the backward pass ends.
+  /// Nothing is copied: `before` writes the tensor without reading it. State, and a tensor marked
+  /// keep, may not be away like that when the forward or the backward pass ends, unless the host
+  /// tier has the value.
   bool dropped = false;
   /// It leaves in part: its first so many bytes, a multiple of kAlignment and not all, stay on the
   /// device, and are not copied unless another gap of it has fewer. Not if it is dropped, marked
-  /// keep, or lies under an output of `after`.
+  /// keep or state, or lies under an output of `after`.
   int64_t stays = 0;
   LAYRUB_COMPARABLE(Gap)
 };
@@ -72,10 +78,15 @@ struct TensorDecision {
   /// use.
   bool whole = false;
   ShortList<Gap> gaps;  ///< in order; empty when `whole`
-  /// It is marked keep, and not `whole`: from its last use on its value is in the host tier alone.
-  bool ends_on_host = false;
+  /// Of state: where it is between iterations. At home on the device it stays there, without gaps.
+  Tier home = Tier::kDevice;
   LAYRUB_COMPARABLE(TensorDecision)
 };
+
+/// State that is at home on the device, where it has no gaps.
+inline bool IsResident(const Tensor& tensor, Tier home) {
+  return tensor.is_state() && home == Tier::kDevice;
+}
 
 /// What happens to each tensor; the scheduler says when and the packer where. A strategy returns
 /// one of these and never writes steps, so that validity stays in one place.

@@ -16,7 +16,7 @@ namespace {
 bool CanStay(const Tensor& tensor, const Gap& gap) {
   if (gap.stays == 0) return true;
   return gap.stays > 0 && gap.stays % kAlignment == 0 && gap.stays < tensor.bytes && !gap.dropped &&
-         !tensor.keep;
+         !tensor.keep && !tensor.is_state();
 }
 
 /// What is there at the end of the plan, `run_count`, and is not state.
@@ -27,7 +27,7 @@ std::vector<TensorId> FindReadable(const Graph& graph, const Lifetimes& lives, R
       readable.push_back(residence.tensor);
   }
   for (const HostStay& stay : lives.host) {
-    if (stay.end == run_count) readable.push_back(stay.tensor);
+    if (stay.end == run_count && !stay.home) readable.push_back(stay.tensor);
   }
   std::sort(readable.begin(), readable.end());
   return readable;
@@ -95,11 +95,11 @@ class Builder {
     const Tensor& tensor = graph_.tensors[t];
     const TensorDecision& decision = decision_.tensors[t];
     const std::span<const Use> uses = uses_[t];
-    if (decision.ends_on_host && (tensor.is_state() || decision.whole || !tensor.keep))
-      return BadTensor(t, "it cannot end in the host tier");
-    if (!decision.gaps.empty() && (tensor.is_state() || decision.whole)) {
+    const bool resident = decision.whole || IsResident(tensor, decision.home);
+    if (decision.home == Tier::kHost && (!tensor.is_state() || decision.whole))
+      return BadTensor(t, "its home cannot be in the host tier");
+    if (!decision.gaps.empty() && resident)
       return BadTensor(t, "it stays resident, so it cannot have a gap");
-    }
     if (!Materialised(tensor, uses)) {
       if (!decision.gaps.empty()) return BadTensor(t, "it has a gap but no bytes under this plan");
       if (tensor.keep) return BadTensor(t, "it is marked keep but nothing writes it");
@@ -109,11 +109,13 @@ class Builder {
       return BadTensor(
           t, OpOf(uses.front().run).name + " reads it, but no chosen form has written it before");
     }
-    if (tensor.is_state() || decision.whole) {
+    if (resident) {
       Add(t, kNone, run_count_);
       return Status::Ok();
     }
-    return AddGaps(t);
+    if (!uses.empty()) return AddGaps(t);
+    AddHome({t, {}, kNone});
+    return Status::Ok();
   }
 
   /// Nothing of the tensor is on the device when the forward or the backward pass ends.
@@ -122,17 +124,30 @@ class Builder {
                        [&gap](RunId last) { return gap.release <= last && last < gap.before; });
   }
 
+  void AddHome(HostStay stay) {
+    stay.end = run_count_;
+    stay.home = true;
+    lives_.host.push_back(std::move(stay));
+  }
+
   Status AddGaps(TensorId t) {
+    const Tensor& tensor = graph_.tensors[t];
     const ShortList<Gap>& gaps = decision_.tensors[t].gaps;
     const std::span<const Use> uses = uses_[t];
+    if (tensor.is_state() &&
+        (gaps.empty() || gaps.front().after != kNone || gaps.back().before != run_count_)) {
+      return BadTensor(t, "its home is in the host tier, where it has to begin and to end");
+    }
     RunId begin = uses.front().run;
     RunId fetched_for = kNone;
     HostStay stay{t, {}, kNone};
     auto use = uses.begin();
     RunId last_write = kNone;
+    // The run up to which the host tier has what is written; kNone: what there was at the start.
+    RunId saved = tensor.is_state() ? kNone : kNone - 1;
     // After which run it is dropped, though it is to be readable between the passes; that is right
     // only if its value is in the host tier, and stays there.
-    RunId unreadable_after = kNone;
+    RunId unreadable_after = kNone - 1;
     bool copied = true;
     // A recomputation writes the value that its host copy has.
     const auto pass_use = [&] {
@@ -141,54 +156,70 @@ class Builder {
     };
     for (const Gap& gap : gaps) {
       while (use != uses.end() && use->run <= gap.after) pass_use();
-      if (use == uses.begin() || use == uses.end() || (use - 1)->run != gap.after ||
-          use->run != gap.before || gap.after < begin) {
-        return BadTensor(t, "a gap does not lie between two uses of it that follow each other");
-      }
-      if (gap.release < gap.after || gap.prefetch <= gap.release || gap.before < gap.prefetch) {
-        return BadTensor(t, "the gap after " + OpOf(gap.after).name +
-                                " is not in the order after <= release < prefetch <= before");
-      }
-      if (gap.dropped && (use->reads || !use->writes)) {
-        return BadTensor(t, OpOf(gap.before).name + " needs its value, which was dropped");
-      }
-      if (gap.dropped && graph_.tensors[t].keep && IsAwayBetweenPasses(gap)) {
+      const bool starts = gap.after == kNone, ends = gap.before == run_count_;
+      if (Status status = CheckGap(t, gap, begin, use); !status.ok()) return status;
+      if (gap.dropped && (tensor.keep || tensor.is_state()) && IsAwayBetweenPasses(gap)) {
         unreadable_after = gap.after;
-        copied = copied && !stay.offloads.empty() && last_write <= stay.offloads.back();
-      }
-      if (!CanStay(graph_.tensors[t], gap)) {
-        return BadTensor(t, "its first " + std::to_string(gap.stays) +
-                                " bytes cannot stay in the gap after " + OpOf(gap.after).name);
+        copied = copied && last_write <= saved;
       }
       if (!gap.dropped) {
         stay.from = stay.offloads.empty() ? gap.stays : std::min(stay.from, gap.stays);
-        if (stay.offloads.empty() || last_write > stay.offloads.back())
-          stay.offloads.push_back(gap.after);
+        if (last_write > saved) stay.offloads.push_back(saved = gap.after);
       }
-      Add(t, begin, gap.release, fetched_for);
+      if (!starts) Add(t, begin, gap.release, fetched_for);
       if (gap.stays > 0) AddPart(t, gap);
       begin = gap.prefetch;
       fetched_for = gap.dropped ? kNone : gap.before;
       if (!gap.dropped) stay.end = gap.prefetch;
+      if (ends) begin = kNone;
     }
     while (use != uses.end()) pass_use();
     RunId end = uses.back().run;
-    if (graph_.tensors[t].keep) {
-      bool host_is_valid = !stay.offloads.empty() && last_write <= stay.offloads.back();
-      if (!host_is_valid && decision_.tensors[t].ends_on_host) {
-        stay.offloads.push_back(end);
-        host_is_valid = true;
-      }
-      (host_is_valid ? stay.end : end) = run_count_;
-      if (unreadable_after != kNone && !(copied && host_is_valid)) {
-        return BadTensor(t,
-                         "it is marked keep, so it must be readable between the passes, but it is "
-                         "dropped after " +
-                             OpOf(unreadable_after).name);
-      }
+    const bool host_is_valid = last_write <= saved;
+    if (tensor.keep && begin != kNone) (host_is_valid ? stay.end : end) = run_count_;
+    if (unreadable_after >= kNone && !(copied && host_is_valid)) {
+      return BadTensor(t, std::string("it is ") + (tensor.keep ? "marked keep" : "state") +
+                              ", so it must be readable between the passes, but it is dropped " +
+                              (unreadable_after == kNone ? "at the start"
+                                                         : "after " + OpOf(unreadable_after).name));
     }
-    Add(t, begin, end, fetched_for);
-    if (!stay.offloads.empty()) lives_.host.push_back(std::move(stay));
+    if (begin != kNone) Add(t, begin, end, fetched_for);
+    if (tensor.is_state()) {
+      AddHome(std::move(stay));
+    } else if (!stay.offloads.empty()) {
+      lives_.host.push_back(std::move(stay));
+    }
+    return Status::Ok();
+  }
+
+  /// A gap of `t`, which is on the device from run `begin` on; `use` is its first use after it.
+  Status CheckGap(TensorId t, const Gap& gap, RunId begin,
+                  std::span<const Use>::iterator use) const {
+    const Tensor& tensor = graph_.tensors[t];
+    const std::span<const Use> uses = uses_[t];
+    const bool starts = gap.after == kNone && tensor.is_state();
+    const bool ends = gap.before == run_count_ && (tensor.is_state() || tensor.keep);
+    const auto where = [&] {
+      return starts ? std::string("at the start") : "after " + OpOf(gap.after).name;
+    };
+    const bool follows =
+        starts ? use == uses.begin() && gap.release == kNone
+               : use != uses.begin() && (use - 1)->run == gap.after && gap.after >= begin;
+    if (!follows || (ends ? use != uses.end() : use == uses.end() || use->run != gap.before)) {
+      return BadTensor(t, "a gap does not lie between two uses of it that follow each other");
+    }
+    if (gap.release < gap.after || gap.prefetch <= gap.release || gap.before < gap.prefetch) {
+      return BadTensor(
+          t, "the gap " + where() + " is not in the order after <= release < prefetch <= before");
+    }
+    if (gap.dropped && ends) return BadTensor(t, "it is dropped at the end, though it is needed");
+    if (gap.dropped && (use->reads || !use->writes)) {
+      return BadTensor(t, OpOf(gap.before).name + " needs its value, which was dropped");
+    }
+    if (!CanStay(tensor, gap)) {
+      return BadTensor(
+          t, "its first " + std::to_string(gap.stays) + " bytes cannot stay in the gap " + where());
+    }
     return Status::Ok();
   }
 
@@ -257,7 +288,7 @@ class Builder {
       }
     }
     const TensorDecision& decision = decision_.tensors[pair.input];
-    if (decision.gaps.empty() && !decision.ends_on_host) return Status::Ok();
+    if (decision.gaps.empty()) return Status::Ok();
     const auto stay = std::lower_bound(lives_.host.begin(), lives_.host.end(), pair.input,
                                        [](const HostStay& a, TensorId t) { return a.tensor < t; });
     if (stay != lives_.host.end() && stay->tensor == pair.input &&
@@ -324,18 +355,21 @@ Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision,
 }
 
 void Retime(const Decision& decision, Lifetimes* lives) {
+  const auto to_the_end = static_cast<RunId>(decision.runs.size());
   for (size_t r = 0; r < lives->residences.size();) {
+    RunId before = kNone;
     for (const Gap& gap : decision.tensors[lives->residences[r].tensor].gaps) {
-      lives->residences[r++].end = gap.release;
+      if (gap.after != kNone) lives->residences[r++].end = gap.release;
+      before = gap.before;
+      if (before == to_the_end) break;
       if (gap.stays > 0) {
         lives->residences[r].begin = gap.release;
         lives->residences[r++].end = gap.prefetch;
       }
       lives->residences[r].begin = gap.prefetch;
     }
-    ++r;
+    if (before != to_the_end) ++r;
   }
-  const auto to_the_end = static_cast<RunId>(decision.runs.size());
   for (HostStay& stay : lives->host) {
     for (const Gap& gap : decision.tensors[stay.tensor].gaps) {
       if (!gap.dropped && stay.end != to_the_end) stay.end = gap.prefetch;

@@ -87,10 +87,12 @@ ShortList<AliasPair> BestAliases(const Graph& graph, std::span<const AliasPair> 
   return allowed.size() < 2 ? allowed : ShortList<AliasPair>{allowed.front()};
 }
 
-int64_t OperandBytes(const Graph& graph, const Form& form, const std::vector<bool>& skip) {
+int64_t OperandBytes(const Graph& graph, const Form& form, const std::vector<bool>& skip,
+                     std::span<const Tier> homes) {
   const std::span<const TensorId> reads = form.reads, writes = form.writes;
   const auto bytes_of = [&](TensorId t) {
-    const bool left_out = graph.tensors[t].is_state() || (!skip.empty() && skip[t]);
+    const bool left_out = IsResident(graph.tensors[t], homes.empty() ? Tier::kDevice : homes[t]) ||
+                          (!skip.empty() && skip[t]);
     return left_out ? 0 : Aligned(graph.tensors[t].bytes);
   };
   int64_t bytes = 0;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/short_list.hpp"
 
@@ -15,10 +16,11 @@ namespace layrub::placement {
 /// or that touch a state tensor, are left out. In order of falling output size.
 ShortList<AliasPair> BestAliases(const Graph& graph, std::span<const AliasPair> candidates);
 
-/// Device bytes that an operation in `form` needs besides state tensors and scratch: its
-/// distinct operands, aligned, outputs that may lie on an input counted once. Tensors t with
-/// skip[t] are left out; `skip` may be empty.
-int64_t OperandBytes(const Graph& graph, const Form& form, const std::vector<bool>& skip = {});
+/// Device bytes that an operation in `form` needs besides scratch and state that is at home there:
+/// its distinct operands, aligned, outputs that may lie on an input counted once. Tensors t with
+/// skip[t] are left out; `skip` may be empty. `homes`, by tensor; empty: all on the device.
+int64_t OperandBytes(const Graph& graph, const Form& form, const std::vector<bool>& skip = {},
+                     std::span<const Tier> homes = {});
 
 /// The variant of `form` with the fewest bytes of workspace, the first listed of equals; 0 if it
 /// needs none.

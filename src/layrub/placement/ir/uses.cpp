@@ -31,6 +31,13 @@ UseLists FindUses(const Graph& graph, const std::vector<Run>& runs) {
   });
 }
 
+Gap FromTheStart(const Use& first) { return {kNone, kNone, first.run, first.run, !first.reads}; }
+
+Gap ToTheEnd(const Use& last, const std::vector<Run>& runs) {
+  const auto end = static_cast<RunId>(runs.size());
+  return {last.run, last.run, end, end};
+}
+
 bool Materialised(const Tensor& tensor, std::span<const Use> uses) {
   if (tensor.is_state()) return true;
   if (uses.empty()) return false;

@@ -21,6 +21,11 @@ struct Use {
 using UseLists = Buckets<Use>;
 UseLists FindUses(const Graph& graph, const std::vector<Run>& runs);
 
+/// The gap of state at home in the host tier before `first`, its first use, as late as it may end.
+Gap FromTheStart(const Use& first);
+/// The gap after `last`, the last use of a tensor, that lasts to the end.
+Gap ToTheEnd(const Use& last, const std::vector<Run>& runs);
+
 /// Whether a plan gives the tensor bytes at all: a saved tensor that no chosen form reads has none.
 bool Materialised(const Tensor& tensor, std::span<const Use> uses);
 

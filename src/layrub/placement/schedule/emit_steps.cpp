@@ -37,6 +37,14 @@ class Emitter {
         Begin(residence);
       }
     }
+    for (size_t i = 0; i < lives_.host.size(); ++i) {
+      const HostStay& stay = lives_.host[i];
+      if (!stay.home) continue;
+      plan_.homes.push_back({stay.tensor, Tier::kHost, static_cast<int64_t>(i)});
+      out_.host[i] = {Aligned(graph_.tensors[stay.tensor].bytes), 0, kToTheEnd};
+    }
+    std::sort(plan_.homes.begin(), plan_.homes.end(),
+              [](const Home& a, const Home& b) { return a.tensor < b.tensor; });
     plan_.pass_end.fill(StepCount());
     size_t pass = 0;
     const auto end_pass = [&] {
@@ -92,7 +100,7 @@ class Emitter {
     EmitOperation(decision_.runs[r]);
     for (const int32_t i : events_[Key(r, kOffload)]) {
       const HostStay& stay = lives_.host[i];
-      if (stay.offloads.front() == r) {
+      if (!stay.home && stay.offloads.front() == r) {
         Open(stay.tensor, Tier::kHost, i, Aligned(graph_.tensors[stay.tensor].bytes), &out_.host);
       }
       EmitCopy(Tier::kDevice, Tier::kHost, Lane::kSave, stay.tensor, stay.from);

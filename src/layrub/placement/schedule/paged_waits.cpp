@@ -34,7 +34,9 @@ class Pager {
   /// `before` is `plan` without Waits.
   Pager(const Graph& graph, const Plan& before, int64_t bytes, Plan* plan)
       : graph_(graph), before_(before), plan_(*plan), number_(before.steps.size()) {
-    for (const Home& home : before.homes) bytes -= Aligned(graph.tensors[home.tensor].bytes);
+    for (const Home& home : before.homes) {
+      if (home.tier == Tier::kDevice) bytes -= Aligned(graph.tensors[home.tensor].bytes);
+    }
     free_.push_back({bytes, {}});
   }
 
@@ -86,11 +88,11 @@ class Pager {
     return true;
   }
 
-  /// State counts for nothing: one lane alone touches it.
+  /// What is at home on the device counts for nothing: one lane alone touches it.
   template <typename F>
   void ForEach(const PlanWalk& walk, const F& f) {
     for (const Access& access : walk.accesses()) {
-      if (!graph_.tensors[access.tensor].is_state()) f(&touched_[access.range], access.writes);
+      if (!walk.IsResident(access)) f(&touched_[access.range], access.writes);
     }
   }
 

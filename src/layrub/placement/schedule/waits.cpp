@@ -118,7 +118,7 @@ class WaitAdder {
     std::array<std::vector<int64_t>, 2> offsets{{{0}, {0}}};
     for (PlanWalk walk(graph, plan_); walk.Next();) {
       for (const layrub::Access& access : walk.accesses()) {
-        if (graph.tensors[access.tensor].is_state()) continue;  // one lane alone touches it
+        if (walk.IsResident(access)) continue;  // one lane alone touches it
         const Tier tier = walk.ranges()[access.range].tier;
         accesses_.push_back({walk.number(), tier, access.begin, access.end, access.writes});
         offsets[Index(tier)].push_back(access.begin);

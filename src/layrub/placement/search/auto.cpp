@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "layrub/base/in_parallel.hpp"
+#include "layrub/placement/cost/floor.hpp"
 #include "layrub/placement/cost/live_bytes.hpp"
 #include "layrub/placement/cost/run_starts.hpp"
 #include "layrub/placement/cost/scratch.hpp"
@@ -24,12 +25,15 @@
 #include "layrub/placement/search/estimate.hpp"
 #include "layrub/placement/search/frugal_forms.hpp"
 #include "layrub/placement/search/greedy.hpp"
+#include "layrub/placement/search/homes.hpp"
 #include "layrub/placement/search/local_search.hpp"
 #include "layrub/placement/search/refine.hpp"
 #include "layrub/placement/search/residency.hpp"
 
 namespace layrub::placement::search {
 namespace {
+
+using cost::Homes;
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
@@ -80,35 +84,48 @@ constexpr size_t kOnlyPreset = 1;
 
 class Search {
  public:
-  /// `floor`: FloorBytes(graph).
-  Search(const Graph& graph, const Machine& machine, const Budget& budget, int64_t floor,
-         const SearchOptions& options)
+  /// For state with these homes. `parts`: of the work of one search, how many searches share it.
+  Search(const Graph& graph, const Machine& machine, const Budget& budget, Homes homes,
+         const SearchOptions& options, int64_t parts = 1)
       : graph_(graph),
         machine_(machine),
         budget_(budget),
         options_(options),
         available_(budget.device - budget.reserved),
-        floor_(floor),
-        state_(StateBytes(graph)) {}
+        floor_(cost::FloorBytes(graph, homes)),
+        state_(cost::ResidentBytes(graph, homes)),
+        all_resident_(state_ == StateBytes(graph)),
+        homes_(std::move(homes)),
+        parts_(parts) {}
 
   Result<Decision> Run() {
-    if (KeepsAll()) return *best_;
-    if (options_.policies) {
-      for (const Result<Decision>& other : OtherDecisions()) ConsiderOther(other);
-    }
-    if (available_ >= floor_) {
-      Sweep(available_ - state_, kRooms);
-      SearchLocally();
-    }
+    Explore();
+    Improve();
     if (!fits_) {
       goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(floor_));
       Sweep(goal_ - state_, kRoomsForBytes);
     }
     if (!fits_) PackTightest();
+    if (!best_) return Status::DoesNotFit("no plan has been found with state in the host tier");
     return *best_;
   }
 
+  /// What is found without changing anything at random.
+  void Explore() {
+    if (all_resident_ && KeepsAll()) return;
+    if (all_resident_ && options_.policies) {
+      for (const Result<Decision>& other : OtherDecisions()) ConsiderOther(other);
+    }
+    if (available_ >= floor_) Sweep(available_ - state_, kRooms);
+  }
+
+  void Improve() {
+    if (available_ >= floor_ && !keeps_all_) SearchLocally();
+  }
+
   bool fits() const { return fits_; }
+  double seconds() const { return best_seconds_; }
+  const Decision& best() const { return *best_; }
 
  private:
   struct Packed {
@@ -131,6 +148,7 @@ class Search {
     cost::TakeFastestScratch(graph_, machine_, available_, &fastest);
     if (fastest.runs != keep.value().runs) Consider(std::move(fastest));
     Consider(keep.value());
+    keeps_all_ = fits_;
     if (fits_) return true;
     for (placement::Run& run : smallest.runs)
       run.scratch = SmallestScratch(graph_, FormOf(graph_, run));
@@ -181,6 +199,7 @@ class Search {
   /// Candidates of all presets for those of so many rooms that are no larger than `most`.
   void Sweep(int64_t most, int rooms) {
     int64_t left = std::clamp(Most(kSweepWork), kFewestCandidates, kMostCandidates);
+    left = std::max(left / parts_, kFewestCandidates);
     int in_vain = 0;
     for (const int64_t room : Rooms(rooms)) {
       if (room > most) continue;
@@ -212,7 +231,10 @@ class Search {
   /// What candidates start from whose forms take at most `forms` bytes.
   const Start& StartIn(int64_t forms) {
     const auto [start, is_new] = starts_.try_emplace(forms);
-    if (is_new) start->second = InFrugalForms(graph_, forms);
+    if (is_new) {
+      start->second = InFrugalForms(graph_, forms);
+      for (size_t t = 0; t < homes_.size(); ++t) start->second.decision.tensors[t].home = homes_[t];
+    }
     return start->second;
   }
 
@@ -315,7 +337,11 @@ class Search {
   const int64_t available_;
   int64_t goal_ = 0;  ///< bytes that packing tries to reach while the smallest budget is looked for
   const int64_t floor_;
-  const int64_t state_;
+  const int64_t state_;  ///< bytes of what is resident
+  const bool all_resident_;
+  const Homes homes_;
+  const int64_t parts_;
+  bool keeps_all_ = false;  ///< everything stays where it is
   std::optional<Decision> best_;
   Decision other_;                   ///< what the last of the other strategies would do
   std::map<int64_t, Start> starts_;  ///< see StartIn
@@ -325,18 +351,41 @@ class Search {
   double best_seconds_ = 0;
 };
 
+/// The fastest that fits of those that keep some state in the host tier; nothing if none fits.
+std::optional<Decision> WithStateAway(const Graph& graph, const Machine& machine,
+                                      const Budget& budget, const SearchOptions& options) {
+  const std::vector<Homes> choices = ChooseHomes(graph, budget.device - budget.reserved);
+  std::optional<Search> best;
+  for (const Homes& homes : choices) {
+    Search search(graph, machine, budget, homes, options, std::ssize(choices));
+    search.Explore();
+    if (search.fits() && (!best || search.seconds() < best->seconds()))
+      best.emplace(std::move(search));
+  }
+  if (!best) return std::nullopt;
+  best->Improve();
+  return best->best();
+}
+
 }  // namespace
 
 Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& budget,
                       const SearchOptions& options) {
-  const int64_t floor = FloorBytes(graph);
-  if (budget.device - budget.reserved >= floor) {
-    Search search(graph, machine, budget, floor, options);
+  const int64_t available = budget.device - budget.reserved;
+  const Homes on_device = cost::AllOnDevice(graph), on_host = cost::AllOnHost(graph);
+  const bool offload =
+      budget.offload_state && cost::FloorBytes(graph, on_host) < cost::FloorBytes(graph, on_device);
+  if (available >= cost::FloorBytes(graph, on_device)) {
+    Search search(graph, machine, budget, on_device, options);
     Result<Decision> found = search.Run();
     if (search.fits()) return found;
   }
+  if (offload) {
+    if (auto found = WithStateAway(graph, machine, budget, options)) return std::move(*found);
+  }
   // What is told to be the smallest budget has to do, and that is what is found without any.
-  return Search(graph, machine, {.device = 0, .host = budget.host}, floor, options).Run();
+  const Budget least{.device = 0, .host = budget.host};
+  return Search(graph, machine, least, offload ? on_host : on_device, options).Run();
 }
 
 }  // namespace layrub::placement::search

@@ -27,7 +27,10 @@ DeviceState::DeviceState(const Graph& graph, const Start& start, const RunCosts&
       uses_(start.uses),
       producers_(start.producers),
       states_(graph.tensors.size()) {
-  for (size_t t = 0; t < states_.size(); ++t) states_[t].size = Aligned(graph.tensors[t].bytes);
+  for (size_t t = 0; t < states_.size(); ++t) {
+    states_[t].size = Aligned(graph.tensors[t].bytes);
+    states_[t].copied = graph.tensors[t].is_state();
+  }
 }
 
 double DeviceState::UntilNeeded(TensorId t) const {

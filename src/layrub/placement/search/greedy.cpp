@@ -24,6 +24,7 @@ class Runner {
       : graph_(graph),
         costs_(graph, machine, start),
         policy_(policy),
+        start_(start.decision),
         originals_(start.decision.runs),
         producers_(start.producers),
         clock_(machine, room),
@@ -43,10 +44,14 @@ class Runner {
     decision->runs = std::move(runs_);
     for (size_t t = 0; t < graph_.tensors.size(); ++t) {
       TensorState& state = device_[static_cast<TensorId>(t)];
-      decision->tensors[t].gaps = std::move(state.gaps);
+      TensorDecision& stored = decision->tensors[t];
+      stored.gaps = std::move(state.gaps);
+      stored.home = start_.tensors[t].home;
       const Tensor& tensor = graph_.tensors[t];
-      const bool used = state.last != kNone && !tensor.is_state();
-      decision->tensors[t].ends_on_host = tensor.keep && used && !state.resident;
+      const bool leaves =
+          tensor.is_state() ? stored.home == Tier::kHost : tensor.keep && !state.resident;
+      if (leaves && state.last != kNone)
+        stored.gaps.push_back(ToTheEnd({state.last, false, false}, decision->runs));
     }
   }
 
@@ -220,7 +225,7 @@ class Runner {
     }
     for (const TensorId t : outputs) {
       TensorState& state = device_[t];
-      if (state.last != kNone) {
+      if (state.last != kNone || graph_.tensors[t].is_state()) {
         state.gaps.push_back({state.last, state.last, Count(), Count(), true});
       }
       device_.Enter(t);
@@ -230,6 +235,7 @@ class Runner {
   const Graph& graph_;
   const RunCosts costs_;
   const GreedyPolicy& policy_;
+  const Decision& start_;
   const std::vector<Run>& originals_;
   const std::vector<OpId>& producers_;  ///< by tensor
   LinkClock clock_;

@@ -22,7 +22,8 @@ struct GreedyPolicy {
   bool link_clock = true;
 };
 
-/// Goes through the operations of `start` on a device with `room` bytes for what is not state.
+/// Goes through the operations of `start` on a device with `room` bytes beside the state that is at
+/// home there; other state begins and ends in the host tier.
 /// What lacks at an operation comes back just before it: over the link or, where that is cheaper by
 /// LinkClock, rematerialized, which may bring back what that needs in turn. When room lacks, the
 /// tensor is evicted whose return costs the least for its bytes and for the time until then; an

@@ -44,6 +44,7 @@ struct Part {
 std::vector<Part> PartsOf(const Graph& graph, const Residency& residency, Decision* decision) {
   std::vector<Part> parts;
   for (size_t t = 0; t < residency.evictions.size(); ++t) {
+    if (graph.tensors[t].is_state()) continue;
     Gap* next = decision->tensors[t].gaps.begin();
     for (size_t i = 0; i + 1 < residency.evictions[t].size(); ++i) {
       const Eviction away = residency.evictions[t][i];
@@ -139,7 +140,8 @@ void LocalSearch::Go(int64_t steps) {
 }
 
 bool LocalSearch::MayLeaveInPart(size_t t) const {
-  return parts_ && graph_.tensors[t].bytes > LatencyBytes(machine_, kPartLatencies);
+  return parts_ && !graph_.tensors[t].is_state() &&
+         graph_.tensors[t].bytes > LatencyBytes(machine_, kPartLatencies);
 }
 
 double LocalSearch::Fraction() {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "layrub/base/in_parallel.hpp"
+#include "layrub/placement/cost/floor.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
 #include "layrub/placement/search/estimate.hpp"
 #include "layrub/placement/search/local_search.hpp"
@@ -56,12 +57,13 @@ struct Candidate {
 
 class Refinement {
  public:
-  Refinement(const Graph& graph, const Machine& machine, int64_t bytes, double seconds,
-             const SearchOptions& options)
+  /// `room`: of the bytes, those for what is not resident.
+  Refinement(const Graph& graph, const Machine& machine, int64_t bytes, int64_t room,
+             double seconds, const SearchOptions& options)
       : graph_(graph),
         machine_(machine),
         bytes_(bytes),
-        room_(bytes - StateBytes(graph)),
+        room_(room),
         seconds_(seconds),
         options_(options) {}
 
@@ -128,7 +130,7 @@ class Refinement {
   const Graph& graph_;
   const Machine& machine_;
   const int64_t bytes_;
-  const int64_t room_;    ///< of them, for what is not state
+  const int64_t room_;
   const double seconds_;  ///< to be beaten
   const SearchOptions options_;
   const LocalSearch::Judge by_estimate_ = [this](const Lifetimes& lives, const Decision& decision) {
@@ -142,7 +144,8 @@ std::optional<Decision> Refine(const Graph& graph, const Machine& machine, int64
                                const std::vector<Residency>& starts, int64_t steps, double seconds,
                                const SearchOptions& options) {
   if (starts.empty() || steps < kFewestSteps) return std::nullopt;
-  return Refinement(graph, machine, bytes, seconds, options).Run(starts, steps);
+  const int64_t room = bytes - cost::ResidentBytes(graph, starts.front().homes);
+  return Refinement(graph, machine, bytes, room, seconds, options).Run(starts, steps);
 }
 
 }  // namespace layrub::placement::search

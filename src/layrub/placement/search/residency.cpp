@@ -78,21 +78,21 @@ Residency ResidencyOf(const Graph& graph, const Decision& decision) {
   UseLists uses = FindUses(graph, decision.runs);
   Buckets<Eviction> away(uses.size(), [&](const auto& add) {
     for (size_t t = 0; t < uses.size(); ++t) {
-      if (graph.tensors[t].is_state() || !Materialised(graph.tensors[t], uses[t])) continue;
-      const auto& [whole, gaps, ends_on_host] = decision.tensors[t];
+      if (IsResident(graph.tensors[t], decision.tensors[t].home)) continue;
+      if (!Materialised(graph.tensors[t], uses[t])) continue;
+      const ShortList<Gap>& gaps = decision.tensors[t].gaps;
       const Gap* next = gaps.begin();
+      if (next != gaps.end() && next->after == kNone) ++next;
       for (const Use& use : uses[t]) {
         const bool leaves = next != gaps.end() && next->after == use.run;
-        const bool ends = ends_on_host && &use == &uses[t].back();
-        add(t, ends              ? kEvicted
-               : !leaves         ? kNotEvicted
-               : next->stays > 0 ? kPartlyEvicted
-                                 : kEvicted);
+        add(t, !leaves ? kNotEvicted : next->stays > 0 ? kPartlyEvicted : kEvicted);
         if (leaves) ++next;
       }
     }
   });
-  return {decision.runs, std::move(uses), std::move(away)};
+  std::vector<Tier> homes;
+  for (const TensorDecision& tensor : decision.tensors) homes.push_back(tensor.home);
+  return {decision.runs, std::move(uses), std::move(away), std::move(homes)};
 }
 
 bool IsDropped(const Residency& residency, TensorId t, size_t use) {
@@ -123,6 +123,7 @@ Residency WithoutRun(const Graph& graph, const Residency& residency, RunId run,
     for (size_t t = 0; t < residency.evictions.size(); ++t)
       Join(residency.evictions[t], residency.uses[t], gone, [&](Eviction away) { add(t, away); });
   });
+  less.homes = residency.homes;
   if (numbers != nullptr) *numbers = std::move(number);
   return less;
 }
@@ -133,7 +134,7 @@ Residency WithRun(const Graph& graph, const Residency& residency, RunId before, 
   Run again = *first;
   again.recompute = true;
   again.aliases.clear();
-  Residency more{residency.runs, {}, {}};
+  Residency more{residency.runs, {}, {}, residency.homes};
   more.runs.insert(more.runs.begin() + before, again);
   more.uses = FindUses(graph, more.runs);
   more.evictions = Buckets<Eviction>(residency.evictions.size(), [&](const auto& add) {
@@ -159,13 +160,18 @@ Decision Lower(const Graph& graph, const Residency& residency) {
   for (size_t t = 0; t < residency.evictions.size(); ++t) {
     const std::span<const Use> uses = residency.uses[t];
     const std::span<const Eviction> away = residency.evictions[t];
-    decision.tensors[t].ends_on_host = graph.tensors[t].keep && !away.empty() && away.back();
-    for (size_t i = 0; i + 1 < residency.evictions[t].size(); ++i) {
-      if (!residency.evictions[t][i]) continue;
+    TensorDecision& lowered = decision.tensors[t];
+    lowered.home = residency.homes[t];
+    const bool at_home = graph.tensors[t].is_state() && !away.empty();
+    if (at_home) lowered.gaps.push_back(FromTheStart(uses.front()));
+    for (size_t i = 0; i + 1 < away.size(); ++i) {
+      if (!away[i]) continue;
       const RunId after = uses[i].run, before = uses[i + 1].run;
       const bool dropped = IsDropped(residency, static_cast<TensorId>(t), i);
-      decision.tensors[t].gaps.push_back({after, after, before, before, dropped});
+      lowered.gaps.push_back({after, after, before, before, dropped});
     }
+    if (at_home || (graph.tensors[t].keep && !away.empty() && away.back()))
+      lowered.gaps.push_back(ToTheEnd(uses.back(), residency.runs));
   }
   for (RunId r = 0; r < static_cast<RunId>(decision.runs.size()); ++r)
     decision.runs[r].aliases = OnCopied(residency, r, decision.tensors);

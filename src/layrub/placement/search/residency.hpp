@@ -30,9 +30,11 @@ struct Residency {
   UseLists uses;  ///< FindUses(graph, runs)
   /// By tensor and use: it is away from the device from that use until the next one. If that is a
   /// recomputation that writes it anew, its value is dropped; else it is copied to the host and
-  /// back. One that is marked keep may be away after its last use, and then ends in the host tier.
-  /// Empty: the tensor has no bytes of its own that could be given back.
+  /// back. One that is marked keep may be away after its last use, and then ends in the host tier;
+  /// state at home there always is. Empty: the tensor has no bytes of its own that could be given
+  /// back.
   Buckets<Eviction> evictions;
+  std::vector<Tier> homes;  ///< by tensor, see TensorDecision
 };
 
 Residency ResidencyOf(const Graph& graph, const Decision& decision);

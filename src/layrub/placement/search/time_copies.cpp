@@ -65,15 +65,17 @@ struct Copy {
 /// In the order in which they are issued.
 std::vector<Copy> CopiesAway(const UseLists& uses, const Lifetimes& lives, Decision* decision) {
   std::vector<Copy> copies;
+  const auto end = static_cast<RunId>(decision->runs.size());
   for (size_t r = 0; r < lives.residences.size();) {
     const TensorId t = lives.residences[r].tensor;
     ShortList<Gap>& gaps = decision->tensors[t].gaps;
-    for (size_t i = 0; i < gaps.size(); ++i, ++r) {
+    for (size_t i = 0; i < gaps.size(); ++i) {
+      if (gaps[i].after == kNone) continue;  // nothing before it
       if (Saves(uses[t], decision->runs, gaps, i))
         copies.push_back({&gaps[i], t, lives.residences[r].bytes - gaps[i].stays});
-      if (gaps[i].stays > 0) ++r;
+      r += gaps[i].stays > 0 ? 2 : 1;
     }
-    ++r;
+    if (gaps.empty() || gaps.back().before != end) ++r;
   }
   std::stable_sort(copies.begin(), copies.end(),
                    [](const Copy& a, const Copy& b) { return a.gap->after < b.gap->after; });
@@ -83,9 +85,10 @@ std::vector<Copy> CopiesAway(const UseLists& uses, const Lifetimes& lives, Decis
 /// In order of their use.
 std::vector<Copy> CopiesBack(Decision* decision) {
   std::vector<Copy> copies;
+  const auto end = static_cast<RunId>(decision->runs.size());
   for (size_t t = 0; t < decision->tensors.size(); ++t) {
     for (Gap& gap : decision->tensors[t].gaps) {
-      if (!gap.dropped) copies.push_back({&gap, static_cast<TensorId>(t), 0});
+      if (!gap.dropped && gap.before != end) copies.push_back({&gap, static_cast<TensorId>(t), 0});
     }
   }
   std::stable_sort(copies.begin(), copies.end(),
@@ -114,7 +117,7 @@ std::vector<RunId> Wanted(const Graph& graph, const Machine& machine,
 
 bool Saves(std::span<const Use> uses, const std::vector<Run>& runs, const ShortList<Gap>& gaps,
            size_t gap) {
-  if (gaps[gap].dropped) return false;
+  if (gaps[gap].dropped || gaps[gap].after == kNone) return false;
   size_t before = gap;
   while (before > 0 && gaps[before - 1].dropped) --before;
   if (before == 0) return true;

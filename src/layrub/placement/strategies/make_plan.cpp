@@ -4,6 +4,7 @@
 
 #include "layrub/base/bytes.hpp"
 #include "layrub/base/text.hpp"
+#include "layrub/placement/cost/floor.hpp"
 #include "layrub/placement/cost/scratch.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
@@ -32,6 +33,20 @@ Status CheckBudget(const Graph& graph, const Plan& plan, const Budget& budget) {
     return DoesNotFit(plan.strategy, "host memory", plan.host_bytes, budget.host,
                       "it fits with --host_memory");
   return Status::Ok();
+}
+
+/// "492 MiB: conv1/forward alone needs 199 MiB beside 293 MiB that always stay".
+std::string NoneBelow(const Graph& graph, const Budget& budget) {
+  const int64_t floor = budget.offload_state ? StateFloorBytes(graph) : FloorBytes(graph);
+  const OpId op = budget.offload_state ? StateFloorOp(graph) : FloorOp(graph);
+  int64_t stays = 0;
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.is_state() && !(budget.offload_state && placement::cost::MayLeave(tensor)))
+      stays += Aligned(tensor.bytes);
+  }
+  return FormatBytes(floor + budget.reserved) + ": " + graph.ops[op].name + " alone needs " +
+         FormatBytes(floor - stays) + " beside " + FormatBytes(stays + budget.reserved) +
+         " that always stay";
 }
 
 /// MakePlanOfAnySize of a valid graph.
@@ -74,12 +89,10 @@ Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& 
   Result<Plan> plan = PlanWithin(strategy, graph, machine, budget, padding);
   if (plan.ok() || plan.status().code != Code::kDoesNotFit) return plan;
   Status status = plan.status();
-  if (const int64_t floor = FloorBytes(graph); budget.device - budget.reserved < floor) {
-    const int64_t state = StateBytes(graph);
-    status.message += ", and no plan works below " + FormatBytes(floor + budget.reserved) + ": " +
-                      graph.ops[FloorOp(graph)].name + " alone needs " +
-                      FormatBytes(floor - state) + " beside " +
-                      FormatBytes(state + budget.reserved) + " that always stay";
+  const int64_t available = budget.device - budget.reserved;
+  if (available < StateFloorBytes(graph) ||
+      (available < FloorBytes(graph) && !budget.offload_state)) {
+    status.message += ", and no plan works below " + NoneBelow(graph, budget);
     return status;
   }
   // Strategies that search take their time: they are asked where no other helps.

@@ -58,6 +58,7 @@ inline bool Uses(const Graph& graph, const Step& step, Tier tier, TensorId tenso
   if (step.kind == StepKind::kAlias) return step.on == tensor;
   if (step.kind != StepKind::kRun) return false;
   const Form& form = graph.ops[step.op].forms[step.form];
+  if (step.again && !TouchedAgain(graph, form, tensor)) return false;
   const auto has = [tensor](const std::vector<TensorId>& ids) {
     return std::find(ids.begin(), ids.end(), tensor) != ids.end();
   };

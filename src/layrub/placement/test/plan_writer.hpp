@@ -21,8 +21,8 @@ class PlanWriter {
     plan.host_bytes = host_bytes;
   }
 
-  void Home(const std::string& tensor, int64_t offset) {
-    plan.homes.push_back({Find(tensor), Tier::kDevice, offset});
+  void Home(const std::string& tensor, int64_t offset, Tier tier = Tier::kDevice) {
+    plan.homes.push_back({Find(tensor), tier, offset});
   }
   /// `begin`: the bytes before are there.
   int32_t Alloc(const std::string& tensor, int64_t offset, Tier tier = Tier::kDevice,

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <random>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -87,11 +88,39 @@ class Dice {
   void ChooseResidence(TensorId id) {
     const Tensor& tensor = graph_.tensors[id];
     TensorDecision& choice = decision_.tensors[id];
-    if (tensor.is_state() || !Materialised(tensor, uses_[id])) {
+    if (tensor.is_state()) {
+      choice.whole = false;
+      choice.home = Chance(50) ? Tier::kHost : Tier::kDevice;
+      if (choice.home == Tier::kHost && !uses_[id].empty()) LeaveHome(uses_[id], &choice.gaps);
+      return;
+    }
+    if (!Materialised(tensor, uses_[id])) {
       choice.whole = false;
       return;
     }
     if (choice.whole && !reckless_) return;
+    ChooseGaps(id);
+    if (tensor.keep && !choice.whole && Chance(50))
+      choice.gaps.push_back(ToTheEnd(uses_[id].back(), decision_.runs));
+  }
+
+  /// Between the first and the last of them, only over the link.
+  void LeaveHome(std::span<const Use> uses, ShortList<Gap>* gaps) {
+    Gap first = FromTheStart(uses.front()), last = ToTheEnd(uses.back(), decision_.runs);
+    first.prefetch = Pick(0, first.before + 1);
+    last.release = Pick(last.after, last.before);
+    gaps->push_back(first);
+    for (size_t i = 1; i < uses.size(); ++i) {
+      const RunId after = uses[i - 1].run, before = uses[i].run;
+      const RunId release = Pick(after, before);
+      if (Chance(40)) gaps->push_back({after, release, Pick(release + 1, before + 1), before});
+    }
+    gaps->push_back(last);
+  }
+
+  void ChooseGaps(TensorId id) {
+    const Tensor& tensor = graph_.tensors[id];
+    TensorDecision& choice = decision_.tensors[id];
     for (size_t i = 1; i < uses_[id].size(); ++i) {
       const RunId after = uses_[id][i - 1].run, before = uses_[id][i].run;
       const bool dropped = !uses_[id][i].reads || (reckless_ && Chance(1));
@@ -107,7 +136,6 @@ class Dice {
       }
       choice.gaps.push_back(gap);
     }
-    choice.ends_on_host = tensor.keep && !choice.whole && Chance(50);
   }
 
   /// A pass ends after run `after` or a later one, and before run `before`. Recomputations belong

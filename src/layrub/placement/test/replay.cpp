@@ -42,15 +42,12 @@ class Player {
     memory_[0].resize(static_cast<size_t>(plan.device_bytes / kAlignment));
     memory_[1].resize(static_cast<size_t>(plan.host_bytes / kAlignment));
     for (const Home& home : plan.homes) {
-      offset_[0][home.tensor] = home.offset;
-      on_device_[home.tensor] = true;
-      Put(Of(home.tensor, 0, true));
+      offset_[Index(home.tier)][home.tensor] = home.offset;
+      on_device_[home.tensor] = home.tier == Tier::kDevice;
+      Put(Of(home.tensor, Index(home.tier), true));
     }
     for (size_t i = 0; i < plan.steps.size(); ++i) Queue(plan.steps[i], static_cast<int32_t>(i));
-    for (size_t id = 0; id < n; ++id) {
-      const auto tensor = static_cast<TensorId>(id);
-      if (graph.tensors[id].is_state()) left_.push_back(Of(tensor, 0, false));
-    }
+    for (const Home& home : plan.homes) left_.push_back(Of(home.tensor, Index(home.tier), false));
     for (TensorId tensor : plan.readable)
       left_.push_back(Of(tensor, on_device_[tensor] ? 0 : 1, false));
   }

@@ -22,7 +22,8 @@ class Slider {
   Slider(const Graph& graph, const Plan& plan, uint64_t seed)
       : graph_(graph), plan_(plan), random_(seed), result_(plan), places_(graph.tensors.size()) {
     for (const Home& home : plan.homes)
-      places_[home.tensor] = {true, home.offset, Aligned(graph.tensors[home.tensor].bytes), true};
+      if (home.tier == Tier::kDevice)
+        places_[home.tensor] = {true, home.offset, Aligned(graph.tensors[home.tensor].bytes), true};
   }
 
   Plan Slide() {

@@ -148,7 +148,7 @@ TEST_F(CheckPlan, ObjectsToStateThatMovesOrEndsOrHasNoHome) {
   EXPECT_TRUE(Objects(graph_, with_homes({w, h, dw}), "homes: they are not in order of tensors"));
   EXPECT_TRUE(Objects(graph_, with_homes({w, dw, h, h}), "homes: w.history has two"));
   EXPECT_TRUE(Objects(graph_, with_homes({w, dw, {2, Tier::kHost, 0}}),
-                      "homes: w.history has one in the host tier"));
+                      "reads w.history, which has no device range"));
   EXPECT_TRUE(Objects(graph_, with_homes({w, dw, {2, Tier::kDevice, 256}}),
                       "homes: range [256, +256) overlaps the live device range of w.grad"));
   EXPECT_TRUE(Objects(graph_, with_homes({w, dw, h, {3, Tier::kDevice, 768}}),
@@ -160,10 +160,94 @@ TEST_F(CheckPlan, ObjectsToStateThatMovesOrEndsOrHasNoHome) {
   Plan freed = plan_;
   freed.steps.push_back({.kind = StepKind::kFree, .tensor = 0, .end = 256});
   ++freed.pass_end[2];
-  EXPECT_TRUE(Objects(graph_, freed, "w is state and must never be freed"));
+  EXPECT_TRUE(Objects(graph_, freed, "w gives its home back"));
   Graph graph = graph_;
   graph.tensors[5].life = Life::kState;
   EXPECT_TRUE(Objects(graph, plan_, "b is state and needs a range of its own"));
+}
+
+/// w is at home in the host tier, is read by one operation and updated by another.
+class CheckHomeOnHost : public ::testing::Test {
+ protected:
+  CheckHomeOnHost() {
+    GraphWriter net;
+    const TensorId w = net.Add("w", 512, Role::kParameter, Life::kState);
+    const TensorId y = net.Add("y", 512, Role::kActivation);
+    net.Add("use", Pass::kForward, OpKind::kCompute, {w}, {y});
+    net.Add("update", Pass::kUpdate, OpKind::kUpdate, {w}, {w});
+    graph_ = net.graph;
+  }
+
+  /// The plan, but for the step that `left_out` names. `again`: w leaves between its uses, too.
+  Plan PlanWithout(const std::string& left_out, bool leaves = true) const {
+    PlanWriter p(graph_, 1024, 512);
+    const auto unless = [&](const std::string& name, auto step) {
+      return left_out == name ? kNone : step();
+    };
+    p.Home("w", 0, Tier::kHost);
+    p.Alloc("w", 0);
+    int32_t fetched = unless("prefetch", [&] { return p.Prefetch("w"); });
+    p.Alloc("y", 512);
+    if (fetched != kNone) unless("wait", [&] { return p.Wait(Lane::kCompute, fetched); });
+    const int32_t used = p.Run("use");
+    p.Free("y");
+    if (leaves) {
+      p.Free("w");
+      p.EndPass(Pass::kForward);
+      p.Alloc("w", 0);
+      p.Wait(Lane::kLoad, used);
+      fetched = p.Prefetch("w");
+      p.Wait(Lane::kCompute, fetched);
+    } else {
+      p.EndPass(Pass::kForward);
+    }
+    const int32_t updated = p.Run("update");
+    unless("save", [&] {
+      p.Wait(Lane::kSave, updated);
+      return p.Offload("w");
+    });
+    unless("free", [&] { return p.Free("w"); });
+    p.EndPass(Pass::kUpdate);
+    return p.plan;
+  }
+
+  Graph graph_;
+};
+
+TEST_F(CheckHomeOnHost, ProvesStateThatComesAndGoesBack) {
+  EXPECT_EQ(Join(Check(graph_, PlanWithout("nothing"))), "");
+  EXPECT_EQ(Join(Check(graph_, PlanWithout("nothing", false))), "");
+}
+
+TEST_F(CheckHomeOnHost, ObjectsToStateThatIsNotFetchedOrNotBroughtHome) {
+  EXPECT_TRUE(Objects(graph_, PlanWithout("prefetch"), "reads w, whose device range was not"));
+  EXPECT_TRUE(Objects(graph_, PlanWithout("wait"), "reads w without waiting for step 1"));
+  EXPECT_TRUE(
+      Objects(graph_, PlanWithout("save"),
+              "at the end of the plan w does not have its value: its range holds an older"));
+  EXPECT_TRUE(Objects(graph_, PlanWithout("free"), "of the plan w still has a device range"));
+}
+
+TEST_F(CheckHomeOnHost, ObjectsToAHomeThatIsGivenBackOrTakenTwice) {
+  Plan plan = PlanWithout("nothing");
+  plan.steps.push_back({.kind = StepKind::kFree, .tier = Tier::kHost, .tensor = 0, .end = 512});
+  ++plan.pass_end[2];
+  EXPECT_TRUE(Objects(graph_, plan, "(free w): w gives its home back"));
+  plan = PlanWithout("nothing");
+  plan.homes.push_back({0, Tier::kDevice, 0});
+  EXPECT_TRUE(Objects(graph_, plan, "homes: w has two"));
+  plan = PlanWithout("nothing");
+  plan.host_bytes = 256;
+  EXPECT_TRUE(Objects(graph_, plan, "is not inside the host arena"));
+}
+
+TEST_F(CheckHomeOnHost, ObjectsToStateThatCannotBeReadBetweenThePasses) {
+  Plan plan = PlanWithout("nothing", false);
+  graph_.ops[0].forms[0].writes.push_back(0);  // the forward changes w
+  EXPECT_EQ(Join(Check(graph_, plan)), "");
+  Plan left = PlanWithout("nothing");  // and it leaves without a copy
+  EXPECT_TRUE(
+      Objects(graph_, left, "after the forward pass w cannot be read, although it is state"));
 }
 
 /// x is made, copied to the host, moved, and read; then a tensor comes to lie where it was.
@@ -221,7 +305,7 @@ TEST_F(CheckMove, ObjectsToWhereItMayNotGo) {
 }
 
 TEST_F(CheckMove, ObjectsToWhatMayNotMove) {
-  EXPECT_TRUE(Objects(graph_, PlanThat(768, 1280, "w"), "w is state and has to stay"));
+  EXPECT_TRUE(Objects(graph_, PlanThat(768, 1280, "w"), "w has to stay in its home"));
   EXPECT_TRUE(Objects(graph_, PlanThat(768, 1280, "y"), "reads y, which has no device range"));
   Plan shared = PlanThat(768, 1280);
   Step& alloc = *std::find_if(shared.steps.begin(), shared.steps.end(),

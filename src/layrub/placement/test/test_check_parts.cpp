@@ -179,7 +179,7 @@ TEST_F(CheckParts, ObjectsToKeepingAPartOfASharedRange) {
 
 TEST_F(CheckParts, ObjectsToKeepingAPartOfState) {
   const auto frees = [](PlanWriter* p) { p->Free("w"); };
-  EXPECT_TRUE(Objects({.meanwhile = frees}, "(free w): w is state and must never be freed"));
+  EXPECT_TRUE(Objects({.meanwhile = frees}, "(free w): w gives its home back"));
 }
 
 TEST_F(CheckParts, ObjectsToKeepingAPartOfNothing) {

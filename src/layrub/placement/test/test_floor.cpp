@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "layrub/placement/cost/floor.hpp"
 #include "layrub/placement/ir/operands.hpp"
+#include "layrub/placement/search/homes.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 
 namespace layrub::placement {
@@ -19,6 +24,36 @@ TEST(Floor, IsPersistentBytesPlusTheLargestWorkingSet) {
   net.Forward("layer/forward", Uses({x, w}, {y}));
   EXPECT_EQ(FloorBytes(net.graph), (3 + 4 + 2) * kAlignment);
   EXPECT_EQ(FloorOp(net.graph), 1);
+}
+
+TEST(Floor, OfStateThatMayLeaveIsTheLargestWorkingSetWithItsState) {
+  HandMade net;
+  const TensorId input = net.Add("input", 1, Role::kUser);
+  const TensorId v = net.Add("v", 3, Role::kParameter);
+  const TensorId w = net.Add("w", 5, Role::kParameter);
+  const TensorId history = net.Add("w.history", 5, Role::kHistory);
+  const TensorId x = net.Add("x", 4);
+  const TensorId y = net.Add("y", 2);
+  net.Forward("first/forward", Uses({input, v}, {x}));
+  net.Forward("second/forward", Uses({x, w}, {y}));
+  net.Run("w/update", Pass::kUpdate, {Uses({w, history}, {w, history})}, OpKind::kUpdate);
+  EXPECT_EQ(FloorBytes(net.graph), (1 + 3 + 5 + 5 + 4 + 2) * kAlignment);
+  EXPECT_EQ(StateFloorBytes(net.graph), (1 + 5 + 4 + 2) * kAlignment);
+  EXPECT_EQ(StateFloorOp(net.graph), 1);
+  // History leaves first, then the larger of the parameters; what users write stays.
+  const auto names = [&](const cost::Homes& homes) {
+    std::string names;
+    for (size_t t = 0; t < homes.size(); ++t) {
+      if (homes[t] == Tier::kHost) names += net.graph.tensors[t].name + " ";
+    }
+    return names;
+  };
+  std::vector<std::string> choices;
+  for (const cost::Homes& homes : search::ChooseHomes(net.graph, 17 * kAlignment))
+    choices.push_back(names(homes));
+  EXPECT_EQ(choices, (std::vector<std::string>{"w.history ", "w w.history ", "v w w.history "}));
+  EXPECT_TRUE(search::ChooseHomes(net.graph, StateFloorBytes(net.graph) - 1).empty());
+  EXPECT_EQ(search::ChooseHomes(net.graph, StateFloorBytes(net.graph)).size(), 1U);
 }
 
 TEST(Floor, CountsAnOutputOnItsInputOnce) {

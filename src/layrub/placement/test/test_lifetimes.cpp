@@ -173,15 +173,52 @@ TEST(Lifetimes, RefusesPartsThatCannotStay) {
 TEST(Lifetimes, LetsOnlyWhatIsKeptEndInTheHostTier) {
   HandMade net = Chain();
   Decision decision = DefaultDecision(net.graph);
-  decision.tensors[1].ends_on_host = true;
-  const std::string refusal = "tensor x: it cannot end in the host tier";
+  decision.tensors[1].gaps = {
+      ToTheEnd(FindUses(net.graph, decision.runs)[1].back(), decision.runs)};
+  const std::string refusal = "tensor x: a gap does not lie between two uses";
   EXPECT_NE(Refusal(net.graph, decision).find(refusal), std::string::npos);
   net.graph.tensors[1].keep = true;
   const Plan plan = Schedule(net.graph, decision).value();
   EXPECT_EQ(Check(net.graph, plan), std::vector<std::string>());
   EXPECT_EQ(plan.host_bytes, Aligned(net.graph.tensors[1].bytes));
   decision.tensors[1].whole = true;
-  EXPECT_NE(Refusal(net.graph, decision).find(refusal), std::string::npos);
+  EXPECT_NE(Refusal(net.graph, decision).find("it stays resident"), std::string::npos);
+}
+
+TEST(Lifetimes, RefusesStateThatDoesNotBeginOrEndInItsHome) {
+  HandMade net = Chain();
+  constexpr TensorId w = 0;
+  const Decision resident = DefaultDecision(net.graph);
+  const std::vector<Use> uses = [&] {
+    const UseLists lists = FindUses(net.graph, resident.runs);
+    return std::vector<Use>(lists[w].begin(), lists[w].end());
+  }();
+  Decision decision = resident;
+  decision.tensors[w].home = Tier::kHost;
+  decision.tensors[w].gaps = {FromTheStart(uses.front()), ToTheEnd(uses.back(), decision.runs)};
+  const Plan plan = Schedule(net.graph, decision).value();
+  EXPECT_EQ(Check(net.graph, plan), std::vector<std::string>());
+  EXPECT_EQ(plan.homes, (std::vector<Home>{{w, Tier::kHost, 0}}));
+  const auto refused = [&](const ShortList<Gap>& gaps, Tier home, const std::string& why) {
+    Decision wrong = decision;
+    wrong.tensors[w].gaps = gaps;
+    wrong.tensors[w].home = home;
+    EXPECT_NE(Refusal(net.graph, wrong).find("tensor w: " + why), std::string::npos)
+        << Refusal(net.graph, wrong);
+  };
+  const std::string both_ends = "its home is in the host tier, where it has to begin and to end";
+  refused({}, Tier::kHost, both_ends);
+  refused({FromTheStart(uses.front())}, Tier::kHost, both_ends);
+  refused({ToTheEnd(uses.back(), decision.runs)}, Tier::kHost, both_ends);
+  refused(decision.tensors[w].gaps, Tier::kDevice, "it stays resident, so it cannot have a gap");
+  Gap dropped = FromTheStart(uses.front());
+  dropped.dropped = true;
+  refused({dropped, ToTheEnd(uses.back(), decision.runs)}, Tier::kHost,
+          "a/forward needs its value, which was dropped");
+  Decision other = resident;
+  other.tensors[1].home = Tier::kHost;
+  EXPECT_NE(Refusal(net.graph, other).find("tensor x: its home cannot be in the host tier"),
+            std::string::npos);
 }
 
 TEST(Lifetimes, RefusesAPartOfWhatIsDropped) {

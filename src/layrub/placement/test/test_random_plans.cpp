@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "layrub/placement/check/check.hpp"
+#include "layrub/placement/cost/floor.hpp"
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
@@ -106,7 +107,11 @@ TEST(RandomPlans, GiveTheRightValuesInWhateverOrderTheLanesRun) {
 TEST(RandomPlans, NeverTakeLessThanTheFloor) {
   ForRandomPlans([](const Graph& graph, const std::string&, const Plan& plan) {
     RC_ASSERT(FloorBytes(graph) >= StateBytes(graph));
-    RC_ASSERT(plan.device_bytes >= FloorBytes(graph));
+    RC_ASSERT(StateFloorBytes(graph) <= FloorBytes(graph));
+    cost::Homes homes = cost::AllOnDevice(graph);
+    for (const Home& home : plan.homes) homes[home.tensor] = home.tier;
+    RC_ASSERT(plan.device_bytes >= cost::FloorBytes(graph, homes));
+    RC_ASSERT(plan.device_bytes >= StateFloorBytes(graph));
   });
 }
 

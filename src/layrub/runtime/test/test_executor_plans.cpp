@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "layrub/device/backend.hpp"
 #include "layrub/device/device.hpp"
 #include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/random_decision.hpp"
@@ -20,6 +22,7 @@
 #include "layrub/runtime/executor.hpp"
 #include "layrub/runtime/test/allocation_hook.hpp"
 #include "layrub/runtime/test/chain.hpp"
+#include "layrub/runtime/test/hooks.hpp"
 #include "layrub/runtime/test/toy.hpp"
 
 // Every strategy's plans of made-up graphs, run for real: do they compute the same bits as no plan?
@@ -251,6 +254,95 @@ TEST(SlidingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
   EXPECT_GT(slides, 7 * kSeeds);
   EXPECT_GT(parts, 7 * kSeeds);
 }
+
+/// The chain's plan whose weight is at home in the host tier.
+class WeightOnHost : public ::testing::TestWithParam<bool> {
+ protected:
+  WeightOnHost() {
+    placement::Decision decision = placement::DefaultDecision(graph_);
+    const placement::UseLists uses = placement::FindUses(graph_, decision.runs);
+    placement::TensorDecision& weight = decision.tensors[kWeight];
+    weight.home = Tier::kHost;
+    weight.gaps = {placement::FromTheStart(uses[kWeight].front()),
+                   placement::ToTheEnd(uses[kWeight].back(), decision.runs)};
+    plan_ = placement::schedule::Schedule(graph_, decision).value();
+    executor_ =
+        std::make_unique<Executor>(graph_, plan_, backend_.get(), ExecutorOptions{.poison = true});
+    for (const OpId op : {kForwardA, kUpdateWeight})
+      hooks_.at[op] = [this] { seen_ = *static_cast<char*>(executor_->Address(kWeight)); };
+  }
+
+  char Found() { return *static_cast<const char*>(executor_->Find(kWeight)); }
+  void Write(char value) {
+    std::memset(const_cast<void*>(executor_->Find(kWeight)), value, kBytes);
+    executor_->NoteWrite(kWeight);
+  }
+  char SeenBy(Pass pass) {
+    seen_ = 0;
+    executor_->Run(pass, &hooks_);
+    return seen_;
+  }
+
+  const Graph graph_ = Chain();
+  Plan plan_;
+  const std::unique_ptr<Backend> backend_ = MakeCpuBackend(GetParam() ? ::testing::TempDir() : "");
+  std::unique_ptr<Executor> executor_;
+  Hooks hooks_;
+  char seen_ = 0;
+};
+
+TEST_P(WeightOnHost, HasTheValueThatItIsGiven) {
+  EXPECT_EQ(executor_->Address(kWeight), nullptr);
+  executor_->SetHome(kWeight, nullptr);
+  EXPECT_EQ(Found(), 0);
+  executor_->SetHome(kWeight, Bytes(kBytes, 'a').data());
+  EXPECT_EQ(Found(), 'a');
+  EXPECT_EQ(SeenBy(Pass::kForward), 'a');
+}
+
+TEST_P(WeightOnHost, IsWrittenBetweenThePasses) {
+  executor_->SetHome(kWeight, Bytes(kBytes, 'a').data());
+  Write('b');
+  EXPECT_EQ(SeenBy(Pass::kForward), 'b');
+  Write('c');
+  EXPECT_EQ(SeenBy(Pass::kForward), 'c');
+  Write('d');
+  SeenBy(Pass::kBackward);
+  EXPECT_EQ(Found(), 'd');
+  Write('e');
+  EXPECT_EQ(SeenBy(Pass::kUpdate), 'e');
+  EXPECT_EQ(Found(), 'e');
+  EXPECT_TRUE(executor_->SentinelsIntact());
+}
+
+TEST_P(WeightOnHost, ComesHomeWhateverRunsNext) {
+  executor_->SetHome(kWeight, Bytes(kBytes, 'a').data());
+  hooks_.at[kUpdateWeight] = [&] { std::memset(executor_->Address(kWeight), 'u', kBytes); };
+  executor_->Run(Pass::kForward, &hooks_);
+  executor_->Run(Pass::kUpdate, &hooks_);  // without a backward
+  EXPECT_EQ(Found(), 'u');
+  Write('w');
+  hooks_.at[kUpdateWeight] = [this] { seen_ = *static_cast<char*>(executor_->Address(kWeight)); };
+  EXPECT_EQ(SeenBy(Pass::kUpdate), 'w');
+  EXPECT_EQ(SeenBy(Pass::kForward), 'w');
+  EXPECT_TRUE(executor_->SentinelsIntact());
+}
+
+TEST_P(WeightOnHost, MayNotBeWrittenWhileThePassWouldNotNotice) {
+  bool may = true, kept_may = false;
+  hooks_.at[kForwardA] = [&] {
+    may = executor_->MayWrite(kWeight);
+    kept_may = executor_->MayWrite(kInput);
+  };
+  EXPECT_TRUE(executor_->MayWrite(kWeight));
+  executor_->Run(Pass::kForward, &hooks_);
+  EXPECT_FALSE(may);
+  EXPECT_TRUE(kept_may);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiers, WeightOnHost, ::testing::Bool(), [](const auto& info) {
+  return std::string(info.param ? "InAFile" : "InMemory");
+});
 
 INSTANTIATE_TEST_SUITE_P(Strategies, PlansTest, ::testing::ValuesIn(StrategyNames()),
                          [](const auto& info) { return info.param; });

@@ -100,7 +100,11 @@ void Toy::Attach(Executor* executor) {
   for (TensorId i = 0; i < static_cast<TensorId>(graph_.tensors.size()); ++i) {
     const Bytes& value = expected_.Value(i);
     if (!graph_.tensors[i].is_state() || value.empty()) continue;
-    std::memcpy(executor->Address(i), value.data(), value.size());
+    if (void* const address = executor->Address(i)) {
+      std::memcpy(address, value.data(), value.size());
+    } else {
+      executor->SetHome(i, value.data());
+    }
   }
   for (const Op& op : graph_.ops) {
     if (op.kind != OpKind::kFeed) continue;

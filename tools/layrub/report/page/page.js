@@ -47,7 +47,10 @@ function showFigures() {
   }
   show('Of keep', percent(summary.device_peak_bytes, summary.keep_peak_bytes),
     `which takes ${sizeText(summary.keep_peak_bytes)}`);
-  show('Floor', sizeText(summary.floor_bytes), 'no plan takes less');
+  const stateStays = summary.state_floor_bytes === summary.floor_bytes;
+  show('Floor', sizeText(summary.floor_bytes),
+    stateStays ? 'no plan takes less' : 'no plan with all state on the device takes less');
+  if (!stateStays) show('State floor', sizeText(summary.state_floor_bytes), 'no plan takes less');
   show('Host memory', summary.host_peak_bytes ? sizeText(summary.host_peak_bytes) : 'none');
   const factor = summary.keep_seconds ? `${(summary.predicted_seconds / summary.keep_seconds).toFixed(2)} × keep's, ` : '';
   show('Iteration, predicted', timeText(summary.predicted_seconds), `${factor}machine ${summary.machine}`);

@@ -1,0 +1,166 @@
+// Parameters, gradients and history whose home is the host tier: training gives the bits that it
+// gives without a plan, whatever users do between the passes.
+#include <boost/filesystem.hpp>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "caffe/net/test/tight_training.hpp"
+#include "caffe/net/test/training.hpp"
+
+namespace caffe {
+namespace {
+
+constexpr int kIterations = 4;
+
+using Train = std::function<void(OpenSolver*)>;
+
+void Step(OpenSolver* solver) { solver->Step(kIterations); }
+
+int HomesOnHost(const Net<float>& net) {
+  int count = 0;
+  for (const layrub::Home& home : net.planned()->plan().homes)
+    count += home.tier == layrub::Tier::kHost;
+  return count;
+}
+
+/// What `train` makes of a net without a plan of memory, and under one that has the least bytes.
+class OffloadedState : public ::testing::TestWithParam<std::tuple<std::string, bool>> {
+ protected:
+  static SolverParameter Param(const std::string& strategy) {
+    return SolverFor(ReadNet(std::get<0>(GetParam())), strategy);
+  }
+
+  static std::vector<float> Kept(SolverParameter param, const Train& train) {
+    param.mutable_placement()->set_strategy("keep");
+    OpenSolver solver(param);
+    EXPECT_TRUE(solver.Place().ok());
+    train(&solver);
+    return TrainedState(&solver);
+  }
+
+  static std::vector<float> Offloaded(SolverParameter param, const Train& train) {
+    param.mutable_placement()->set_strategy("auto");
+    param = WithinSmallestBudget(param);
+    if (std::get<1>(GetParam())) param.mutable_placement()->set_spill_file(::testing::TempDir());
+    OpenSolver solver(param);
+    solver.mutable_placement_extra()->executor.poison = true;
+    EXPECT_TRUE(solver.Place().ok());
+    EXPECT_GT(HomesOnHost(*solver.net()), 0);
+    train(&solver);
+    const layrub::Executor& executor = solver.net()->planned()->executor();
+    EXPECT_LT(executor.plan().device_bytes, layrub::FloorBytes(executor.graph()));
+    EXPECT_TRUE(executor.SentinelsIntact());
+    return TrainedState(&solver);
+  }
+
+  static void ExpectSame(const SolverParameter& param, const Train& train) {
+    const std::vector<float> kept = Kept(param, train);
+    EXPECT_TRUE(AllFinite(kept));
+    EXPECT_TRUE(SameBits(Offloaded(param, train), kept));
+  }
+};
+
+TEST_P(OffloadedState, TrainsToTheBitsOfTrainingThatKeepsIt) { ExpectSame(Param(""), Step); }
+
+class OffloadedStateInUse : public OffloadedState {};
+
+TEST_P(OffloadedStateInUse, AddsUpGradientsOfSeveralPasses) {
+  SolverParameter param = Param("");
+  param.set_iter_size(2);
+  ExpectSame(param, Step);
+}
+
+TEST_P(OffloadedStateInUse, ClipsGradients) {
+  SolverParameter param = Param("");
+  param.set_clip_gradients(0.1f);
+  ExpectSame(param, Step);
+}
+
+TEST_P(OffloadedStateInUse, IsReadAndWrittenByUsersBetweenThePasses) {
+  ExpectSame(Param(""), [](OpenSolver* solver) {
+    const auto halve = [](int count, float* values) {
+      for (int i = 0; i < count; ++i) values[i] *= 0.5f;
+    };
+    const std::vector<Blob<float>*>& params = solver->net()->learnable_params();
+    for (int i = 0; i < kIterations; ++i) {
+      solver->net()->ClearParamDiffs();
+      for (Blob<float>* param : params) halve(param->count(), param->mutable_cpu_data());
+      solver->net()->Forward();
+      for (Blob<float>* param : params) halve(param->count(), param->mutable_cpu_diff());
+      solver->net()->Backward();
+      for (Blob<float>* param : params) halve(param->count(), param->mutable_cpu_diff());
+      for (const auto& history : solver->state())
+        halve(history->count(), history->mutable_cpu_data());
+      solver->ApplyUpdate();
+    }
+  });
+}
+
+TEST_P(OffloadedStateInUse, OutlivesPassesThatNoOtherFollows) {
+  ExpectSame(Param(""), [](OpenSolver* solver) {
+    solver->net()->ClearParamDiffs();
+    for (int i = 0; i < kIterations; ++i) {
+      solver->net()->Forward();
+      solver->net()->ForwardBackward();
+      solver->net()->ForwardBackward();
+      for (Blob<float>* param : solver->net()->learnable_params()) {
+        if (i == 1) param->mutable_cpu_data()[0] += 0.25f;
+      }
+      solver->net()->Forward();
+      solver->ApplyUpdate();
+    }
+  });
+}
+
+TEST_P(OffloadedStateInUse, GoesOnFromASnapshot) {
+  namespace fs = boost::filesystem;
+  const fs::path folder = fs::path(::testing::TempDir()) / fs::unique_path();
+  fs::create_directories(folder);
+  SolverParameter param = Param("");
+  param.set_snapshot_prefix((folder / "s").string());
+  const std::vector<float> kept =
+      Kept(param, [](OpenSolver* solver) { solver->Step(kIterations); });
+  Offloaded(param, [](OpenSolver* solver) {
+    solver->Step(kIterations / 2);
+    solver->Snapshot();
+  });
+  const std::string state = (folder / "s_iter_2.solverstate").string();
+  EXPECT_TRUE(SameBits(Offloaded(param,
+                                 [&](OpenSolver* solver) {
+                                   solver->Restore(state.c_str());
+                                   solver->Step(kIterations - kIterations / 2);
+                                 }),
+                       kept));
+  fs::remove_all(folder);
+}
+
+TEST_P(OffloadedStateInUse, IsLeftWithThePlan) {
+  ExpectSame(Param(""), [](OpenSolver* solver) {
+    solver->Step(1);
+    solver->net()->ForwardBackward();
+    solver->net()->ForwardFrom(0);  // leaves the plan
+    EXPECT_EQ(solver->net()->planned(), nullptr);
+    solver->net()->Backward();
+    solver->ApplyUpdate();
+    solver->Step(1);
+  });
+}
+
+std::string NameOf(const ::testing::TestParamInfo<std::tuple<std::string, bool>>& info) {
+  return std::get<0>(info.param) + (std::get<1>(info.param) ? "_in_a_file" : "_in_memory");
+}
+
+INSTANTIATE_TEST_SUITE_P(Nets, OffloadedState,
+                         ::testing::Combine(::testing::ValuesIn(SmallNets()), ::testing::Bool()),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Nets, OffloadedStateInUse,
+                         ::testing::Combine(::testing::Values("lenet", "shared_weights"),
+                                            ::testing::Bool()),
+                         NameOf);
+
+}  // namespace
+}  // namespace caffe

@@ -166,6 +166,7 @@ int main(int argc, char** argv) {
   const nlohmann::ordered_json head = {
       {"operations", graph.ops.size()},
       {"floor_bytes", floor},
+      {"state_floor_bytes", StateFloorBytes(graph)},
       {"keep_bytes", keep},
       {"smallest_bytes", planner.Within("auto", 0).device_bytes},
   };

@@ -26,7 +26,7 @@ constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 /// takes come besides.
 constexpr double kRungs[] = {1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10};
 /// Below the floor, in state floors.
-constexpr double kStateRungs[] = {1.05, 1.25, 1.5, 2, 3, 5};
+constexpr double kStateRungs[] = {1.25, 2, 4};
 /// Points of the curve of the time floor, in equal ratios.
 constexpr int kFloorPoints = 24;
 
@@ -165,7 +165,8 @@ Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs&
   progress.emplace("time floor", made.time_floor.size());
   layrub::InParallel(made.time_floor.size(), [&](size_t i) {
     FloorPoint& point = made.time_floor[i];
-    point.seconds = TimeFloor(graph, options.machine, point.budget_bytes);
+    point.seconds = TimeFloor(graph, options.machine, point.budget_bytes,
+                              made.state_floor_bytes < made.floor_bytes);
     progress->Add();
   });
   return made;

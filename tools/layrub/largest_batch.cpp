@@ -108,7 +108,8 @@ class BatchSearch {
         graphs_(graphs),
         bytes_(bytes),
         tell_(tell),
-        state_(layrub::StateBytes(graphs.train)) {
+        least_(LeastBytes(graphs, options)),
+        state_(least_ < layrub::FloorBytes(graphs.train) ? 0 : layrub::StateBytes(graphs.train)) {
     const SolverGraphs one_item = GraphsWithBatch(1);
     int64_t largest = LargestBlob(one_item.train);
     items_ = static_cast<double>(LargestBlob(graphs.train)) / static_cast<double>(largest);
@@ -120,7 +121,7 @@ class BatchSearch {
   /// the largest where, by what it takes, the next one would not.
   int Find(int part) {
     int64_t below = 0, above = limit_ + 1, stride = 1;
-    double about = Items(items_, bytes_.value_or(layrub::FloorBytes(graphs_.train)));
+    double about = Items(items_, bytes_.value_or(least_));
     int64_t next = Between(1, limit_, about);
     while (true) {
       const Tried tried = TryBatch(static_cast<int>(next));
@@ -173,7 +174,8 @@ class BatchSearch {
   const SolverGraphs& graphs_;
   const std::optional<int64_t> bytes_;
   const TellFound& tell_;
-  const int64_t state_;
+  const int64_t least_;
+  const int64_t state_;  ///< bytes that are on the device whatever the batch is
   double items_ = 0;  ///< of `graphs_`
   int64_t limit_ = 0;
 };

@@ -97,8 +97,12 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   const Graph& graph = graphs.train;
   PlanReport report;
   report.options = options;
-  std::future<double> floor_seconds =
-      std::async(kBeside, [&] { return TimeFloor(graph, options.machine, options.budget.device); });
+  report.floor_bytes = layrub::FloorBytes(graph);
+  report.state_floor_bytes = LeastBytes(graphs, options);
+  std::future<double> floor_seconds = std::async(kBeside, [&] {
+    return TimeFloor(graph, options.machine, options.budget.device,
+                     report.state_floor_bytes < report.floor_bytes);
+  });
   StrategyPlans strategies(graphs, options);
   const bool searches = layrub::UsesCosts(options.strategy);
   ask_smallest = ask_smallest || !searches || graph.ops.size() <= kSearchedBudgetOps;
@@ -137,8 +141,6 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   report.keep_budget_bytes = keep.value().device_bytes;
   report.keep_seconds = Simulate(graph, keep_plan, options.machine).seconds;
   report.floor_seconds = floor_seconds.get();
-  report.floor_bytes = layrub::FloorBytes(graph);
-  report.state_floor_bytes = LeastBytes(graphs, options);
   if (graph.ops.size() <= kAlternativeOps)
     report.alternatives = FindAlternatives(graph, options, plans.ok(), &strategies);
   return report;

@@ -49,6 +49,7 @@ class Compare(DigitsTest):
         for row in found["plans"]:
             plan = self.same_as_plan(row, "--solver=solver.prototxt")
             self.assertEqual(plan["floor_bytes"], found["floor_bytes"])
+            self.assertEqual(plan["state_floor_bytes"], found["state_floor_bytes"])
             self.assertEqual(plan["keep_seconds"], found["keep_seconds"])
         self.assertEqual("cpu", found["machine"])
         keep = [row for row in found["plans"] if row["strategy"] == "keep"]
@@ -62,7 +63,7 @@ class Compare(DigitsTest):
         self.assertEqual(set(FIXED) | {"vdnn_dyn", "superneurons", "auto"}, set(budgets))
         for strategy, tried in budgets.items():
             self.assertEqual(sorted(set(tried)), tried)
-            self.assertGreaterEqual(tried[0], found["floor_bytes"])
+            self.assertGreaterEqual(tried[0], found["state_floor_bytes" if strategy == "auto" else "floor_bytes"])
             self.assertLessEqual(tried[-1], max(tried[0], found["keep_budget_bytes"]))
             if strategy in FIXED:
                 self.assertEqual(1, len(tried))
@@ -86,7 +87,7 @@ class Compare(DigitsTest):
     def test_no_plan_is_faster_than_the_time_floor_nor_smaller_than_the_memory_floor(self):
         found = self.compare(*RESNET)
         floor = found["time_floor"]
-        self.assertEqual(found["floor_bytes"], floor[0]["budget_bytes"])
+        self.assertEqual(found["state_floor_bytes"], floor[0]["budget_bytes"])
         self.assertEqual(sorted(point["budget_bytes"] for point in floor), [point["budget_bytes"] for point in floor])
         self.assertEqual(sorted((point["seconds"] for point in floor), reverse=True), [point["seconds"] for point in floor])
         for row in found["plans"]:
@@ -144,7 +145,7 @@ class Compare(DigitsTest):
             texts = ", ".join(text.text for text in picture.iter(SVG + "text"))
             for strategy in fitting:
                 self.assertRegex(texts, rf"\b{strategy}\b")
-            self.assertIn("memory floor", texts)
+            self.assertIn("state floor", texts)
             self.assertIn("time floor", texts)
             self.assertEqual("keep" not in fitting, "keep: does not fit" in texts)
 

@@ -126,7 +126,7 @@ double LeastSeconds(const Op& op, const Machine& machine) {
 }  // namespace
 }  // namespace bounds
 
-double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget) {
+double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget, bool offload_state) {
   bounds::Passes passes;
   std::vector<double> seconds;
   for (const Op& op : graph.ops) {
@@ -137,8 +137,9 @@ double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget) {
   }
   const std::vector<OpId> maker = bounds::ForwardMakers(graph);
   const bounds::MakingAgain making(graph, seconds, maker, bounds::NeededByBackward(graph, maker));
-  const int64_t state = budget < FloorBytes(graph) ? 0 : StateBytes(graph);  // or it may leave
-  const auto room = static_cast<double>(std::max<int64_t>(0, budget - state));
+  int64_t left = std::max<int64_t>(0, budget - StateBytes(graph));
+  if (offload_state) left = std::max(left, std::min(budget, FloorBytes(graph)));
+  const auto room = static_cast<double>(left);
   if (making.Bytes() <= room) return passes.Seconds(0, 0, machine);
   return bounds::LeastOfPasses(passes, making, room, machine);
 }

@@ -56,13 +56,14 @@ Timeline Simulate(const Graph& graph, const Plan& plan, const Machine& machine);
 
 /// A bound from below on the seconds of an iteration within `budget` device bytes, from the graph
 /// alone. Of what backward operations need of the forward pass (in each of their forms), as much as
-/// the budget leaves beside the state tensors stays; below FloorBytes, where state leaves, as much
-/// as the budget. The rest goes over the link, down in the
-/// forward and up in the backward pass, or is computed again in the backward pass, whichever takes
-/// less; what computing again reads is there, comes over the link or is computed again in turn
-/// (bounds/making_again.hpp). Each pass takes at least as long as its operations, and as long as
-/// its copies.
-double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget);
+/// the budget leaves beside the state tensors stays; with
+/// `offload_state`, below FloorBytes, where state leaves, as much as the budget. The rest goes over
+/// the link, down in the forward and up in the backward pass, or is computed again in the backward
+/// pass, whichever takes less; what computing again reads is there, comes over the link or is
+/// computed again in turn (bounds/making_again.hpp). Each pass takes at least as long as its
+/// operations, and as long as its copies.
+double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget,
+                 bool offload_state = false);
 
 }  // namespace layrub
 

@@ -56,7 +56,7 @@ class NetPlans : public ::testing::TestWithParam<std::tuple<std::string, std::st
 };
 
 TEST_P(NetPlans, AreProvedAtEveryBudgetOrSayThatTheyDoNotFit) {
-  EXPECT_GE(smallest_, layrub::FloorBytes(graph_));
+  EXPECT_GE(smallest_, layrub::StateFloorBytes(graph_));
   std::mt19937 random(7);
   std::uniform_int_distribution<int64_t> bytes(smallest_ / 2, smallest_ * 2);
   std::vector<int64_t> budgets = {0, smallest_ - 1, smallest_, smallest_ + 1};

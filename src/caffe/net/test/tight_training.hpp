@@ -9,12 +9,13 @@
 
 namespace caffe {
 
-/// `param`, within the smallest budget in which its strategy has a plan for its net.
-inline SolverParameter WithinSmallestBudget(SolverParameter param) {
+/// `param`, within the smallest budget in which its strategy has a plan for its net, with all state
+/// on the device unless it may leave.
+inline SolverParameter WithinSmallestBudget(SolverParameter param, bool offload_state = true) {
   OpenSolver free(param);
   CHECK(free.Place().ok());
   param.mutable_placement()->set_device_memory(BudgetFor(layrub::testing::SmallestBudget(
-      free.net()->planned()->executor().graph(), param.placement().strategy())));
+      free.net()->planned()->executor().graph(), param.placement().strategy(), offload_state)));
   return param;
 }
 

@@ -30,8 +30,10 @@ inline bool Moves(const std::string& strategy) {
 inline bool Recomputes(const std::string& strategy) { return strategy == "sqrt"; }
 
 /// The least device bytes within which the strategy has a plan.
-inline int64_t SmallestBudget(const Graph& graph, const std::string& strategy) {
-  return MakePlanOfAnySize(graph, {}, {.device = 0}, strategy).value().device_bytes;
+inline int64_t SmallestBudget(const Graph& graph, const std::string& strategy,
+                              bool offload_state = true) {
+  const Budget none{.device = 0, .offload_state = offload_state};
+  return MakePlanOfAnySize(graph, {}, none, strategy).value().device_bytes;
 }
 
 /// What the strategy decides within its smallest budget, with `padding` between ranges on top.

@@ -176,7 +176,7 @@ class BatchSearch {
   const TellFound& tell_;
   const int64_t least_;
   const int64_t state_;  ///< bytes that are on the device whatever the batch is
-  double items_ = 0;  ///< of `graphs_`
+  double items_ = 0;     ///< of `graphs_`
   int64_t limit_ = 0;
 };
 

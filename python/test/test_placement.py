@@ -138,7 +138,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
             if net._layer_names[layer] == 'conv2':
                 net.blobs['conv2'].data[...] += 1
         net.after_forward(change)
-        with self.assertRaisesRegex(caffe.Error, "'conv2' cannot be changed here: strategy sqrt computes again"):
+        with self.assertRaisesRegex(caffe.Error, "'conv2' cannot be changed here: strategy sqrt computes it again"):
             solver.step(1)
 
     def test_a_forward_of_named_layers_runs_without_the_plan(self):

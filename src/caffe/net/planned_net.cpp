@@ -102,11 +102,8 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
   memory_->computed_again.resize(memory_->net.graph.tensors.size());
   for (const Step& step : plan.steps) {
     if (step.again) {
-      const Form& form = memory_->net.graph.ops[step.op].forms[step.form];
-      for (const TensorId tensor : form.writes) memory_->computed_again[tensor] = true;
-      for (const TensorId tensor : form.reads) {
-        if (memory_->net.graph.tensors[tensor].is_state()) memory_->computed_again[tensor] = true;
-      }
+      for (const TensorId tensor : memory_->net.graph.ops[step.op].forms[step.form].writes)
+        memory_->computed_again[tensor] = true;
     }
     if (!IsRun(memory_->net.graph, step, OpKind::kCompute)) continue;
     const int layer = memory_->net.op_owner[step.op];

@@ -14,11 +14,9 @@ using layrub::TensorId;
 
 namespace {
 
-/// Whether the iteration computes the value of `tensor` again, and then reads that; or, of state,
-/// whether it computes something again that it has made of it.
+/// Whether the iteration computes the value of `tensor` again, and then reads that.
 bool ReadsAnew(const layrub::Executor& executor, const layrub::Graph& graph, TensorId tensor) {
-  const bool is_state = graph.tensors[tensor].is_state();
-  if (is_state && !executor.running() && !executor.ready_for_backward()) return false;
+  if (graph.tensors[tensor].is_state()) return false;
   const std::vector<Step>& steps = executor.plan().steps;
   size_t next = steps.size();
   if (executor.running()) next = static_cast<size_t>(executor.current_step()) + 1;
@@ -28,9 +26,7 @@ bool ReadsAnew(const layrub::Executor& executor, const layrub::Graph& graph, Ten
     const Step& step = steps[next];
     if (step.kind != StepKind::kRun || graph.ops[step.op].kind != OpKind::kCompute) continue;
     const layrub::Form& form = graph.ops[step.op].forms[step.form];
-    if (is_state && (!step.again || !TouchedAgain(graph, form, tensor))) continue;
-    if ((computed_again || is_state) && std::count(form.reads.begin(), form.reads.end(), tensor))
-      return true;
+    if (computed_again && std::count(form.reads.begin(), form.reads.end(), tensor)) return true;
     computed_again |= step.again && std::count(form.writes.begin(), form.writes.end(), tensor) > 0;
   }
   return false;
@@ -150,8 +146,8 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
         !ReadsAnew(*executor_, memory_->net.graph, tensor))
       << "The value of '" << memory_->net.graph.tensors[tensor].name
       << "' cannot be changed here: strategy " << plan().strategy
-      << " computes again in the backward pass what depends on it, and so would not use one value "
-         "alone. Use --placement=keep, which computes nothing again.";
+      << " computes it again in the backward pass, and the change would be lost. Use "
+         "--placement=keep, which computes nothing again.";
   CHECK(!write || executor_->MayWrite(tensor))
       << "The value of '" << memory_->net.graph.tensors[tensor].name
       << "' cannot be changed while the net runs: it is in the host tier, too. placement { "

@@ -313,7 +313,7 @@ TEST(PlannedNet, RefusesAChangeThatComputingAgainWouldUndo) {
   liveness.ForwardBackward();
   EXPECT_EQ(liveness.params()[0]->asum_diff(), plain.params()[0]->asum_diff());
   EXPECT_ERROR(sqrt.ForwardBackward(),
-               "The value of 'b' cannot be changed here: strategy sqrt computes again");
+               "The value of 'b' cannot be changed here: strategy sqrt computes it again");
 }
 
 /// Touches more than it declares.

@@ -60,11 +60,14 @@ void PlanWalk::Take(Tier tier, TensorId tensor, int64_t offset, int64_t begin, i
 void PlanWalk::GiveBack(const Step& step) {
   int32_t& range = range_of_[Index(step.tier)][step.tensor];
   LiveRange& live = ranges_[range];
-  const int64_t left = live.bytes - (Aligned(step.end) - step.begin);
+  int64_t end = Aligned(step.end);
+  if (step.end == graph_.tensors[step.tensor].bytes)  // and what it lies on is longer
+    end = std::max(end, live.first + live.bytes);
+  const int64_t left = live.bytes - (end - step.begin);
   if (left > 0 && !IsWhole(graph_, step)) {
     if (step.begin == live.first) {
-      live.offset += Aligned(step.end) - step.begin;
-      live.first = Aligned(step.end);
+      live.offset += end - step.begin;
+      live.first = end;
     }
     return Resize(range, left);
   }

@@ -138,7 +138,7 @@ TEST_F(PagedParts, AreStillThere) {
 }
 
 TEST(AddPagedWaits, FitsFromThePeakUpwardAndKeepsEveryStep) {
-  for (uint64_t seed = 0; seed < 100; ++seed) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
     const Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
     const Lifetimes lives = FindLifetimes(graph, decision).value();

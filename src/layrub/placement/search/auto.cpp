@@ -125,6 +125,7 @@ class Search {
 
   bool fits() const { return fits_; }
   double seconds() const { return best_seconds_; }
+  int64_t bytes() const { return best_bytes_; }
   const Decision& best() const { return *best_; }
 
  private:
@@ -385,7 +386,12 @@ Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& 
   }
   // What is told to be the smallest budget has to do, and that is what is found without any.
   const Budget least{.device = 0, .host = budget.host};
-  return Search(graph, machine, least, offload ? on_host : on_device, options).Run();
+  if (offload) {
+    Search search(graph, machine, least, on_host, options);
+    Result<Decision> found = search.Run();
+    if (found.ok() && search.bytes() <= cost::FloorBytes(graph, on_device)) return found;
+  }
+  return Search(graph, machine, least, on_device, options).Run();
 }
 
 }  // namespace layrub::placement::search

@@ -60,9 +60,8 @@ struct PlannedNet<Dtype>::Memory {
   std::vector<int> backward_form;                 // by flat layer
   std::vector<Ends> forward_ends, backward_ends;  // by layer of the net
   std::map<shared_ptr<SyncedMemory>, layrub::TensorId>
-      bound;  // memory outside this object that is bound to it
-  // By tensor: some step of the plan is its recomputation or, of state, a recomputation from it.
-  std::vector<bool> computed_again;
+      bound;                         // memory outside this object that is bound to it
+  std::vector<bool> computed_again;  // by tensor: some step of the plan is its recomputation
   std::vector<int> input_version;  // by tensor: the version of its blob that the user writes, or -1
   const std::function<void(int)>* update = nullptr;
   PendingReads* reads = nullptr;  // of a forward, and where its loss goes

@@ -374,9 +374,9 @@ Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& 
                       const SearchOptions& options) {
   const int64_t available = budget.device - budget.reserved;
   const Homes on_device = cost::AllOnDevice(graph), on_host = cost::AllOnHost(graph);
-  const bool offload =
-      budget.offload_state && cost::FloorBytes(graph, on_host) < cost::FloorBytes(graph, on_device);
-  if (available >= cost::FloorBytes(graph, on_device)) {
+  const int64_t floor = cost::FloorBytes(graph, on_device);
+  const bool offload = budget.offload_state && cost::FloorBytes(graph, on_host) < floor;
+  if (available >= floor) {
     Search search(graph, machine, budget, on_device, options);
     Result<Decision> found = search.Run();
     if (search.fits()) return found;
@@ -389,7 +389,7 @@ Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& 
   if (offload) {
     Search search(graph, machine, least, on_host, options);
     Result<Decision> found = search.Run();
-    if (found.ok() && search.bytes() <= cost::FloorBytes(graph, on_device)) return found;
+    if (found.ok() && search.bytes() <= floor) return found;
   }
   return Search(graph, machine, least, on_device, options).Run();
 }

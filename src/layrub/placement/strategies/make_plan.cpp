@@ -37,13 +37,12 @@ Status CheckBudget(const Graph& graph, const Plan& plan, const Budget& budget) {
 
 /// "492 MiB: conv1/forward alone needs 199 MiB beside 293 MiB that always stay".
 std::string NoneBelow(const Graph& graph, const Budget& budget) {
-  const int64_t floor = budget.offload_state ? StateFloorBytes(graph) : FloorBytes(graph);
-  const OpId op = budget.offload_state ? StateFloorOp(graph) : FloorOp(graph);
-  int64_t stays = 0;
-  for (const Tensor& tensor : graph.tensors) {
-    if (tensor.is_state() && !(budget.offload_state && placement::cost::MayLeave(tensor)))
-      stays += Aligned(tensor.bytes);
-  }
+  namespace cost = placement::cost;
+  const bool leaves = budget.offload_state;
+  const int64_t floor = leaves ? StateFloorBytes(graph) : FloorBytes(graph);
+  const OpId op = leaves ? StateFloorOp(graph) : FloorOp(graph);
+  const int64_t stays =
+      leaves ? cost::ResidentBytes(graph, cost::AllOnHost(graph)) : StateBytes(graph);
   return FormatBytes(floor + budget.reserved) + ": " + graph.ops[op].name + " alone needs " +
          FormatBytes(floor - stays) + " beside " + FormatBytes(stays + budget.reserved) +
          " that always stay";

@@ -29,7 +29,7 @@ struct PlacementOptions {
   std::string strategy = "auto";
   layrub::Budget budget;
   std::vector<std::string> keep;  ///< blobs that must be readable after a pass
-  std::string spill_file;         ///< the host tier, see layrub::MakeCpuBackend; empty: RAM
+  std::string spill_file;         ///< see layrub::MakeCpuBackend; empty: budget.spill is 0
   layrub::Machine machine;
   /// The same plan in each run, and workspaces with reproducible results only: a solver does not
   /// plan again from measured times.
@@ -46,6 +46,9 @@ struct PlacementOptions {
   int workspace = -1;    ///< only the workspace of this number, see layrub::KeepWorkspace; -1: any
   bool measure = false;  ///< a solver plans again, whatever the strategy and its plan
 };
+
+/// kInvalid: what does not fit into host memory may go to a file, but that has no name.
+layrub::Status CheckSpillFile(const PlacementOptions& options);
 
 /// Leaves in `graph` the workspaces that the options allow, and its feeds if the plan is for a
 /// device with memory of its own: in GPU mode, or where the machine's capacity is known. kInvalid:

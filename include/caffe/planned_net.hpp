@@ -44,7 +44,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   /// How many values have their channels in blocks (Blob::channel_block): each layer in place makes
   /// one.
   int values_in_blocks() const;
-  /// Some state is at home in the host tier (layrub::Home).
+  /// Some state is at home off the device (layrub::Home).
   bool offloads_state() const;
   /// How many values of sources have been on the device when their forward came, so far: the next
   /// batch of a source that knows it (Layer::next_feed) goes there beside a backward pass, where

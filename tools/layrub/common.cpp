@@ -89,6 +89,7 @@ void ApplyPlacementFlags(caffe::PlacementParameter* placement) {
   }
   if (Given("host_memory")) placement->set_host_memory(FLAGS_host_memory);
   if (!FLAGS_spill_file.empty()) placement->set_spill_file(FLAGS_spill_file);
+  if (Given("spill_memory")) placement->set_spill_memory(FLAGS_spill_memory);
   if (FLAGS_deterministic) placement->set_deterministic(true);
 }
 
@@ -119,7 +120,8 @@ namespace {
 /// The first of these flags that is given, or "".
 std::string GivenPlacementFlag() {
   for (const char* flag :
-       {"placement", "device_memory", "host_memory", "spill_file", "machine", "deterministic"}) {
+       {"placement", "device_memory", "host_memory", "spill_file", "spill_memory", "machine",
+        "deterministic"}) {
     if (Given(flag)) return flag;
   }
   return "";

@@ -7,6 +7,7 @@
 
 #include "layrub/base/bytes.hpp"
 #include "layrub/base/in_parallel.hpp"
+#include "layrub/placement/cost/shared_link.hpp"
 #include "layrub/strategy_plans.hpp"
 #include "shared/progress.hpp"
 
@@ -96,6 +97,7 @@ void MakePlan(const Graph& graph, const PlacementOptions& options, int64_t least
   const layrub::Plan& plan = *plans.value().train.plan;
   made->device_bytes = plans.value().device_bytes;
   made->host_bytes = plan.host_bytes;
+  made->spill_bytes = plan.spill_bytes;
   made->seconds = Simulate(graph, plan, options.machine).seconds;
   for (const layrub::Step& step : plan.steps) {
     if (layrub::IsOffload(step) || layrub::IsPrefetch(step))
@@ -108,7 +110,7 @@ void MakePlan(const Graph& graph, const PlacementOptions& options, int64_t least
 void DropRepeated(std::vector<ComparedPlan>* plans) {
   const auto same = [](const ComparedPlan& a, const ComparedPlan& b) {
     return a.strategy == b.strategy && a.fits && b.fits && a.device_bytes == b.device_bytes &&
-           a.host_bytes == b.host_bytes && a.seconds == b.seconds;
+           a.host_bytes == b.host_bytes && a.spill_bytes == b.spill_bytes && a.seconds == b.seconds;
   };
   plans->erase(std::unique(plans->begin(), plans->end(), same), plans->end());
 }
@@ -165,7 +167,7 @@ Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs&
   progress.emplace("time floor", made.time_floor.size());
   layrub::InParallel(made.time_floor.size(), [&](size_t i) {
     FloorPoint& point = made.time_floor[i];
-    point.seconds = TimeFloor(graph, options.machine, point.budget_bytes,
+    point.seconds = TimeFloor(graph, OffloadRates(options.machine, options.budget), point.budget_bytes,
                               made.state_floor_bytes < made.floor_bytes);
     progress->Add();
   });

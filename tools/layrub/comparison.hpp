@@ -19,6 +19,7 @@ struct ComparedPlan {
   // Where it fits.
   int64_t device_bytes = 0;  ///< of the train net and the test nets
   int64_t host_bytes = 0;
+  int64_t spill_bytes = 0;
   double seconds = 0;
   int64_t traffic_bytes = 0;  ///< copied off the device and back
   int recomputed_ops = 0;     ///< operations that run again

@@ -26,6 +26,13 @@ void Line(std::ostream& out, const Cells& cells) {
 
 std::string BytesOrDash(int64_t bytes) { return bytes == 0 ? "-" : FormatBytes(bytes); }
 
+/// "1 GiB + 3 GiB", of which the second is in the file.
+std::string OffDevice(const ComparedPlan& plan) {
+  if (plan.spill_bytes == 0) return BytesOrDash(plan.host_bytes);
+  return (plan.host_bytes > 0 ? FormatBytes(plan.host_bytes) + " + " : "file ") +
+         FormatBytes(plan.spill_bytes);
+}
+
 void Row(std::ostream& out, const Comparison& comparison, const ComparedPlan& plan) {
   const std::string budget = plan.budget_bytes ? FormatBytes(*plan.budget_bytes) : "-";
   if (!plan.fits) {
@@ -34,7 +41,7 @@ void Row(std::ostream& out, const Comparison& comparison, const ComparedPlan& pl
                                    : "needs more of the host"});
     return;
   }
-  Line(out, {plan.strategy, budget, FormatBytes(plan.device_bytes), BytesOrDash(plan.host_bytes),
+  Line(out, {plan.strategy, budget, FormatBytes(plan.device_bytes), OffDevice(plan),
              FormatSeconds(plan.seconds), Fixed(plan.seconds / comparison.keep_seconds, 2),
              BytesOrDash(plan.traffic_bytes),
              plan.recomputed_ops == 0 ? "-" : std::to_string(plan.recomputed_ops), "fits"});
@@ -48,7 +55,7 @@ std::string WhatWouldFit(const Comparison& comparison) {
     if (plan.smallest_bytes && (!least || *plan.smallest_bytes < *least->smallest_bytes))
       least = &plan;
   }
-  if (!least) return "Nothing fits into --host_memory: give more of it.\n";
+  if (!least) return "Nothing fits into --host_memory: give more of it, or --spill_memory.\n";
   return "Nothing fits. The least of all is --placement=" + least->strategy +
          " --device_memory=" + std::to_string(*least->smallest_bytes) + ".\n";
 }
@@ -94,6 +101,7 @@ std::string ToJson(const Comparison& comparison) {
     if (plan.fits) {
       row["total_device_bytes"] = plan.device_bytes;
       row["host_peak_bytes"] = plan.host_bytes;
+      row["spill_bytes"] = plan.spill_bytes;
       row["predicted_seconds"] = plan.seconds;
       row["traffic_bytes"] = plan.traffic_bytes;
       row["recomputed_ops"] = plan.recomputed_ops;

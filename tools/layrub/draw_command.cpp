@@ -65,7 +65,8 @@ int RunDraw(const std::vector<std::string>& arguments) {
   std::vector<MapPlan> plans;
   for (size_t i = 1; i < arguments.size(); ++i) {
     const layrub::Plan plan = ReadPlan(arguments[i], graph);
-    plans.push_back({plan.strategy, WalkPlan(graph, plan), plan.device_bytes, plan.host_bytes});
+    plans.push_back({plan.strategy, WalkPlan(graph, plan), plan.device_bytes, plan.host_bytes,
+                     plan.spill_bytes});
   }
   WriteFile(FLAGS_output, DrawMap("Which bytes hold what: " + graph.name, graph, plans).svg);
   return kSuccess;

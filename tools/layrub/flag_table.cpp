@@ -45,9 +45,10 @@ const std::vector<FlagRow>& FlagTable() {
        "compare within these budgets; without any, a strategy that looks at its budget is tried "
        "in several"},
       {"train test time plan compare", "--host_memory=SIZE",
-       "limit for what is moved off the device"},
+       "limit for what is moved off the device (none; 0 with a spill file)"},
       {"train test time", "--spill_file=PATH",
-       "a folder or a new file for what is moved off, instead of RAM"},
+       "a folder or a new file for what is moved off and does not fit into --host_memory"},
+      {"train test time plan compare", "--spill_memory=SIZE", "limit for the spill file (none)"},
       {"train", "--machine=NAME|FILE",
        "plan for this machine: a known one, or a file from layrub time --profile"},
       {"test", "--machine=NAME|FILE",

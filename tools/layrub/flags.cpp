@@ -29,6 +29,7 @@ DEFINE_string(debug, "", LAYRUB_HELP);
 DEFINE_string(machine, "", LAYRUB_HELP);
 DEFINE_string(profile, "", LAYRUB_HELP);
 DEFINE_string(spill_file, "", LAYRUB_HELP);
+DEFINE_string(spill_memory, "", LAYRUB_HELP);
 DEFINE_bool(measure_memory, false, LAYRUB_HELP);
 DEFINE_int32(verify_placement, 0, LAYRUB_HELP);
 DEFINE_string(json_summary, "", LAYRUB_HELP);

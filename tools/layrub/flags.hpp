@@ -30,6 +30,7 @@ DECLARE_string(tf32);
 DECLARE_string(machine);
 DECLARE_string(profile);
 DECLARE_string(spill_file);
+DECLARE_string(spill_memory);
 DECLARE_bool(measure_memory);
 DECLARE_int32(verify_placement);
 DECLARE_string(json_summary);

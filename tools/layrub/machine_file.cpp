@@ -42,6 +42,12 @@ constexpr std::array<Rate, 8> kRates{{
     {"copy_while_computing", &Machine::copy_while_computing},
 }};
 
+/// Those that profiles may lack: they are measured where there is a spill file.
+constexpr std::array<Rate, 2> kFileRates{{
+    {"file_write", &Machine::file_write},
+    {"file_read", &Machine::file_read},
+}};
+
 [[noreturn]] void FailIn(const std::string& where, const std::string& what) {
   Fail("--machine=" + where + ": " + what);
 }
@@ -87,6 +93,9 @@ Machine ReadMachineFile(const std::string& path, const std::string& text) {
   Machine machine;
   machine.name = Text(root, "name", path);
   for (const Rate& rate : kRates) machine.*rate.member = Number(root, rate.key, path);
+  for (const Rate& rate : kFileRates) {
+    if (root.contains(rate.key)) machine.*rate.member = Number(root, rate.key, path);
+  }
   if (root.contains("tf32_flops")) machine.tf32_flops = Number(root, "tf32_flops", path);
   if (root.contains("capacity")) {
     const double capacity = Number(root, "capacity", path);
@@ -158,6 +167,9 @@ void WarnOfForeignProfile(const layrub::Graph& graph, const Machine& machine) {
 void WriteMachineFile(const std::string& path, const Machine& machine) {
   json root = {{"name", machine.name}};
   for (const Rate& rate : kRates) root[rate.key] = machine.*rate.member;
+  if (!FLAGS_spill_file.empty()) {
+    for (const Rate& rate : kFileRates) root[rate.key] = machine.*rate.member;
+  }
   if (machine.tf32_flops > 0) root["tf32_flops"] = machine.tf32_flops;
   if (machine.capacity > 0) root["capacity"] = machine.capacity;
   root["operations"] = json::array();

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "layrub/json_text.hpp"
+#include "layrub/placement/cost/shared_link.hpp"
 #include "layrub/strategy_plans.hpp"
 
 namespace layrub_tool {
@@ -100,7 +101,7 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   report.floor_bytes = layrub::FloorBytes(graph);
   report.state_floor_bytes = LeastBytes(graphs, options);
   std::future<double> floor_seconds = std::async(kBeside, [&] {
-    return TimeFloor(graph, options.machine, options.budget.device,
+    return TimeFloor(graph, OffloadRates(options.machine, options.budget), options.budget.device,
                      report.state_floor_bytes < report.floor_bytes);
   });
   StrategyPlans strategies(graphs, options);
@@ -170,6 +171,7 @@ std::string ToJson(const Graph& graph, const PlanReport& report) {
       {"recomputed_ops", report.recomputed_ops},
       {"recomputed_flops", report.recomputed_flops},
       {"host_peak_bytes", report.plan().host_bytes},
+      {"spill_bytes", report.plan().spill_bytes},
       {"predicted_seconds", report.seconds},
       {"keep_seconds", report.keep_seconds},
       {"time_floor_seconds", report.floor_seconds},

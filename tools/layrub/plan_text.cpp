@@ -95,6 +95,9 @@ void Summary(std::ostream& out, const PlanReport& report) {
     Row(out, "state floor", FormatBytes(report.state_floor_bytes), "no plan takes less");
   Row(out, "host memory",
       report.plan().host_bytes == 0 ? "none" : FormatBytes(report.plan().host_bytes));
+  if (report.plan().spill_bytes > 0)
+    Row(out, "spill file", FormatBytes(report.plan().spill_bytes),
+        "what does not fit into --host_memory");
   Row(out, "one iteration", FormatSeconds(report.seconds),
       Fixed(report.seconds / report.keep_seconds, 2) + " x keep's, by the model of machine " +
           report.options.machine.name);
@@ -287,7 +290,8 @@ std::string BesidesPlans(const PlanReport& report) {
 std::string SmallestBudget(const PlanReport& report) {
   if (report.smallest_unasked)
     return "--smallest_budget looks for it; it takes as long as this plan did";
-  if (!report.smallest_bytes) return "none is known with this --host_memory";
+  if (!report.smallest_bytes) return std::string("none is known with this --host_memory") +
+           (report.options.budget.spill > 0 ? " and --spill_memory" : "");
   return "--device_memory=" + std::to_string(*report.smallest_bytes) + " (" +
          FormatBytes(*report.smallest_bytes) + ")" + BesidesPlans(report);
 }

@@ -109,6 +109,7 @@ layrub::Result<TimeReport> TimePlanned(const caffe::NetParameter& net, int itera
   report.planned->machine = solver->machine().name;
   report.planned->device_bytes = plan.device_bytes;
   report.planned->host_bytes = plan.host_bytes;
+  report.planned->spill_bytes = plan.spill_bytes;
   report.planned->keep_bytes = keep.value().device_bytes;
   report.planned->predicted = Simulate(graph, plan, solver->machine()).seconds;
   report.planned->stalled = timeline.stalled;

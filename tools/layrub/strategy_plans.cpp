@@ -11,7 +11,7 @@ using caffe::SolverPlans;
 using layrub::Result;
 
 bool Within(const layrub::Budget& budget, const SolverPlans& plans) {
-  return plans.device_bytes <= budget.device && plans.train.plan->host_bytes <= budget.host;
+  return plans.device_bytes <= budget.device && FitsOffDevice(*plans.train.plan, budget);
 }
 
 void StrategyPlans::BeginSmallest(const std::string& strategy) {
@@ -51,7 +51,7 @@ Result<SolverPlans> StrategyPlans::WithinBudget(const std::string& strategy,
 
 std::optional<int64_t> StrategyPlans::SmallestBytes(const std::string& strategy) {
   const Result<SolverPlans>& smallest = Smallest(strategy);
-  if (smallest.ok() && smallest.value().train.plan->host_bytes <= options_.budget.host)
+  if (smallest.ok() && FitsOffDevice(*smallest.value().train.plan, options_.budget))
     return smallest.value().device_bytes;
   if (!layrub::UsesCosts(strategy)) return {};
   // One that searches looks for few device bytes first, but tries what the others do, too.

@@ -144,7 +144,9 @@ void PlannedPart(std::ostream& out, const TimeReport& report) {
       << plan.machine << ".\n"
       << "Device memory " << layrub::FormatBytes(plan.device_bytes) << " (keep "
       << layrub::FormatBytes(plan.keep_bytes) << "), host memory "
-      << layrub::FormatBytes(plan.host_bytes) << ".\n";
+      << layrub::FormatBytes(plan.host_bytes);
+  if (plan.spill_bytes > 0) out << ", spill file " << layrub::FormatBytes(plan.spill_bytes);
+  out << ".\n";
   if (plan.stalled > 0) {
     out << "Operations waited " << FormatSeconds(plan.stalled) << " for copies, "
         << Percent(plan.stalled, report.seconds) << " of the iteration.\n";
@@ -233,6 +235,7 @@ std::string ToJson(const TimeReport& report) {
     json["device_peak_bytes"] = plan.device_bytes;
     json["keep_peak_bytes"] = plan.keep_bytes;
     json["host_peak_bytes"] = plan.host_bytes;
+    json["spill_bytes"] = plan.spill_bytes;
   }
   json["layers"] = nlohmann::ordered_json::array();
   for (const LayerTime& layer : report.layers) {

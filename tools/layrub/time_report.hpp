@@ -42,6 +42,7 @@ struct PlannedTime {
   std::string machine;  ///< by whose model the prediction is
   int64_t device_bytes = 0;
   int64_t host_bytes = 0;
+  int64_t spill_bytes = 0;
   int64_t keep_bytes = 0;  ///< device bytes of strategy keep
   double predicted = 0;    ///< seconds of an iteration
   double stalled = 0;      ///< seconds in which operations waited for copies

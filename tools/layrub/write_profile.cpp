@@ -66,7 +66,7 @@ void WriteProfile(const caffe::NetParameter& net, int iterations, const std::str
     layrub::LearnOperations(planned.graph(), planned.plan(), timelines, &machine);
     if (workspace > 0) continue;
     choices = layrub::WorkspaceChoices(solver->net()->MemoryGraph(-1));
-    layrub::MeasureCopies(planned.executor().backend(), kBytesToCopy, &machine);
+    layrub::MeasureCopies(caffe::MakeBackend(FLAGS_spill_file).get(), kBytesToCopy, &machine);
     LOG(INFO) << "Measured " << layrub::MeasuredOperations(planned.graph(), machine) << " of the "
               << planned.graph().ops.size() << " operations of net " << planned.graph().name << ".";
   }

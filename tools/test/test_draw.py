@@ -122,7 +122,7 @@ class Draw(unittest.TestCase):
         write("graph.txt", "layrub-graph 2\ngraph many\n" + "".join(f"tensor {name} 256 parameter state\n" for name in names) +
               "op run forward compute\nform f flops=1 bytes=1\nreads " + " ".join(names) + "\nend\n")
         homes = "".join(f"home {name} device {256 * i}\n" for i, name in enumerate(names))
-        write("plan.txt", f"layrub-plan 3\nstrategy hand\ndevice_bytes {256 * count}\nhost_bytes 0\n"
+        write("plan.txt", f"layrub-plan 4\nstrategy hand\ndevice_bytes {256 * count}\nhost_bytes 0\nspill_bytes 0\n"
               f"pass_end 1 1 1\nreadable\n{homes}0 run run form=0 scratch=0\nend\n")
         found = boxes(self.draw())
         self.assertLess(len(found), 2 * DEVICE)
@@ -138,7 +138,7 @@ class Draw(unittest.TestCase):
               "op two forward compute\nform f flops=1 bytes=1\nreads p big\nend\n")
         # a is written by the first, and then held, not in use.
         steps = ["alloc device a 256", "run one form=0 scratch=0", "run two form=0 scratch=0", "free device a"]
-        write("plan.txt", f"layrub-plan 3\nstrategy hand\ndevice_bytes {big + 512}\nhost_bytes 0\npass_end 4 4 4\nreadable\n" +
+        write("plan.txt", f"layrub-plan 4\nstrategy hand\ndevice_bytes {big + 512}\nhost_bytes 0\nspill_bytes 0\npass_end 4 4 4\nreadable\n" +
               "home p device 0\nhome big device 512\n" +
               "".join(f"{i} {step}\n" for i, step in enumerate(steps)) + "end\n")
         self.assertEqual({"big, 1 MiB", "2 tensors, 512 bytes"}, set(boxes(self.draw())))

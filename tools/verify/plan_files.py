@@ -74,6 +74,7 @@ class Plan:
     strategy: str = ''
     device_bytes: int = 0
     host_bytes: int = 0
+    spill_bytes: int = 0
     pass_end: tuple = (0, 0, 0)
     readable: list = field(default_factory=list)
     homes: list = field(default_factory=list)  # (tensor, tier, offset) of each state tensor
@@ -99,8 +100,8 @@ FIELDS = {
     'pass': '|'.join(PASSES),
     'kind': 'compute|fill|update|feed',
     'role': 'parameter|parameter_gradient|history|activation|activation_gradient|saved|scratch|user',
-    'tier': 'device|host',
-    'lane': 'compute|save|load',
+    'tier': 'device|host|file',
+    'lane': 'compute|save|load|spill|fetch',
 }
 
 
@@ -140,6 +141,7 @@ HEADER_RECORDS = of_kinds(
     'strategy <name or ->',
     'device_bytes <bytes>',
     'host_bytes <bytes>',
+    'spill_bytes <bytes>',
     'pass_end <step> <step> <step>',
     'readable <tensor>...')
 HOME = Record('home <tensor> <tier> <offset>')
@@ -288,7 +290,7 @@ def check_step(graph, record):
     if kind in TENSOR_AT:
         look_up(graph.tensors, 'tensor', words[TENSOR_AT[kind]])
         if kind == 'copy':
-            check(words[1:3] != ['host', 'host'], 'nothing is copied within the host tier')
+            check('device' in words[1:3], 'a copy begins or ends on the device')
             check(len(words) in ((5, 7) if is_move(words) else (4, 6)), f'expected "{STEP_RECORDS[kind].form}"')
     elif kind == 'alias':
         look_up(graph.tensors, 'tensor', words[1])
@@ -304,7 +306,7 @@ def check_step(graph, record):
 def read_plan(path, graph):
     """A plan of this graph."""
     plan, seen = Plan(), set()
-    for where, record in records(path, 'layrub-plan 3'):
+    for where, record in records(path, 'layrub-plan 4'):
         with naming(where):
             number, _, step = record.partition(' ')
             if number == 'home':

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from plan_files import TENSOR_AT, aligned
 
+LANES = 5
+
 
 @dataclass(eq=False)
 class Block:
@@ -41,7 +43,7 @@ class Arena:
         self.live_bytes = self.peak = 0
         # Bytes from cuts[i] to cuts[i + 1] were last written by history[i][0] and since then last
         # read by history[i][1 + lane].
-        self.cuts, self.history = [0], [(None,) * 4]
+        self.cuts, self.history = [0], [(None,) * (1 + LANES)]
 
     def overlapping(self, offset, size):
         at = bisect.bisect_left(self.begins, offset + size) - 1
@@ -88,7 +90,7 @@ class Arena:
 
 
 class Memory:
-    """Both tiers, and the order in which the steps so far touch them."""
+    """All tiers, and the order in which the steps so far touch them."""
 
     def __init__(self, graph, plan):
         self.plan = plan
@@ -96,9 +98,10 @@ class Memory:
         self.number = None  # of the step at hand; None: homes
         self.device = Arena('device', plan.device_bytes)
         self.host = Arena('host', plan.host_bytes)
-        self.arenas = {'device': self.device, 'host': self.host}
+        self.file = Arena('file', plan.spill_bytes)
+        self.arenas = {arena.name: arena for arena in (self.device, self.host, self.file)}
         self.clocks = {}  # timed step -> (lane, steps of each lane finished before it)
-        self.now = {lane: [0, 0, 0] for lane in range(3)}
+        self.now = {lane: [0] * LANES for lane in range(LANES)}
         self.version = dict.fromkeys(graph.tensors, 0)
 
     def object(self, text):

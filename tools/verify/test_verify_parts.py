@@ -69,7 +69,7 @@ def plan_text(steps, device=1536, readable='readable\n'):
             step = f'{head} for {number[awaited]}'
         number[step] = len(lines)
         lines.append(step)
-    header = (f'layrub-plan 3\nstrategy hand\ndevice_bytes {device}\nhost_bytes 1024\n'
+    header = (f'layrub-plan 4\nstrategy hand\ndevice_bytes {device}\nhost_bytes 1024\nspill_bytes 0\n'
               f'pass_end {len(lines)} {len(lines)} {len(lines)}\n' + readable + ''.join(f'{home}\n' for home in homes))
     return header + ''.join(f'{i} {line}\n' for i, line in enumerate(lines)) + 'end\n'
 

@@ -68,10 +68,11 @@ writes w
 end
 '''
 
-HEADER = '''layrub-plan 3
+HEADER = '''layrub-plan 4
 strategy hand
 device_bytes {device}
 host_bytes 512
+spill_bytes 0
 pass_end {ends}
 readable loss
 '''
@@ -400,7 +401,7 @@ class VerifyPlan(PlanCase):
         self.assertEqual(2, found['packing'])
 
     def test_objects_to_names_that_do_not_exist(self):
-        self.assert_objects('plan.txt:20: there is no tensor "nobody"', self.changed('free device a', 'free device nobody'))
+        self.assert_objects('plan.txt:21: there is no tensor "nobody"', self.changed('free device a', 'free device nobody'))
         self.assert_objects('plan.txt:20: "juggle" is no kind of step', self.changed('free device a', 'juggle device a'))
 
     def test_exit_codes_and_output(self):
@@ -419,10 +420,10 @@ class VerifyPlan(PlanCase):
         for graph, plan, where in (
                 ('layrub-graph 3\n', plan_text(STEPS), 'graph.txt:1:'),
                 (GRAPH.replace('reads x w', 'reads x nobody'), plan_text(STEPS), 'graph.txt:19:'),
-                (GRAPH, plan_text(STEPS).replace('\n5 ', '\n7 '), 'plan.txt:14:'),
+                (GRAPH, plan_text(STEPS).replace('\n5 ', '\n7 '), 'plan.txt:15:'),
                 ('layrub-graph 1\n', plan_text(STEPS), 'graph.txt:1: this is version 1 of the format'),
-                (GRAPH, plan_text(STEPS).replace('layrub-plan 3', 'layrub-plan 1'), 'make it again with "layrub plan'),
-                (GRAPH, plan_text(STEPS).replace('layrub-plan 3', 'layrub-plan 2'), 'plan.txt:1: this is version 2 of the format'),
+                (GRAPH, plan_text(STEPS).replace('layrub-plan 4', 'layrub-plan 1'), 'make it again with "layrub plan'),
+                (GRAPH, plan_text(STEPS).replace('layrub-plan 4', 'layrub-plan 2'), 'plan.txt:1: this is version 2 of the format'),
                 (GRAPH, '', 'plan.txt:1:')):
             self.write(graph, plan)
             result = self.run_script()
@@ -436,7 +437,7 @@ class VerifyPlan(PlanCase):
             self.write(GRAPH, plan_text(STEPS).replace('run relu form=0 scratch=0', wrong))
             result = self.run_script()
             self.assertEqual((result.returncode, result.stdout), (1, ''), wrong)
-            self.assertRegex(result.stderr, r'\Averify_plan\.py: \S+plan\.txt:19: [^\n]+\n\Z')
+            self.assertRegex(result.stderr, r'\Averify_plan\.py: \S+plan\.txt:20: [^\n]+\n\Z')
 
     def test_says_in_one_sentence_what_cannot_be_read(self):
         folder = os.path.dirname(self.plan_path)

@@ -23,7 +23,9 @@ from plan_memory import Block, Memory
 from script import run_script
 
 MIB = 2.0 ** 20
-LANES = ('compute', 'save', 'load')
+LANES = ('compute', 'save', 'load', 'spill', 'fetch')
+COPIES = {('device', 'host'): 'save', ('host', 'device'): 'load',
+          ('device', 'file'): 'spill', ('file', 'device'): 'fetch'}
 
 
 # ---------------------------------------------------------------- the walk
@@ -85,7 +87,7 @@ class Walk(Memory):
             self.queue(LANES.index('compute'))
             self.move(tensor, int(words[4]), begin, aligned(end))
         elif kind == 'copy':
-            self.queue(LANES.index('save' if words[1] == 'device' else 'load'))
+            self.queue(LANES.index(COPIES[words[1], words[2]]))
             self.copy(tensor, self.arenas[words[1]], self.arenas[words[2]], begin, end)
         else:
             op = self.graph.ops[words[1]]
@@ -195,7 +197,7 @@ class Walk(Memory):
             return
         if target is self.device and tensor.name in self.lies_on:
             self.object(f'copies over {self.lies_on[tensor.name]}')
-        self.offloaded += aligned(end) - begin if target is self.host else 0
+        self.offloaded += aligned(end) - begin if target is not self.device else 0
         self.touch(target, tensor, True, (begin, end))
         target.range_of[tensor.name].hold(self.value(tensor), begin, end)
 
@@ -275,7 +277,7 @@ class Walk(Memory):
             readable = name in self.homes if tensor.state else tensor.keep and self.version[name]
             if readable and not any(
                     name in arena.range_of and arena.range_of[name].has(self.value(tensor), 0, tensor.length)
-                    for arena in (self.device, self.host)):
+                    for arena in self.arenas.values()):
                 self.objections.append(f'{name} is {"state" if tensor.state else "marked keep"} '
                                        'but cannot be read between passes, '
                                        f'before step {self.number}')
@@ -287,7 +289,7 @@ class Walk(Memory):
             complain(f'{len(self.ran)} operations run, the graph has {len(graph.ops)}')
         readable = set(plan.readable)
         for name, tensor in graph.tensors.items():
-            where = [a for a in (self.device, self.host) if name in a.range_of]
+            where = [a for a in self.arenas.values() if name in a.range_of]
             if tensor.keep and not tensor.state and name not in readable:
                 complain(f'{name} is marked keep but is not readable at the end')
             if not tensor.state and name not in readable:
@@ -306,13 +308,14 @@ def verify(graph, plan):
     """Returns the summary as a dictionary; `objections` is empty for a proved plan."""
     walk = Walk(graph, plan)
     walk.run()
-    floor_bytes, floor_op = floor(graph, [name for name, arena in walk.homes.items() if arena is walk.host])
+    floor_bytes, floor_op = floor(graph, [name for name, arena in walk.homes.items() if arena is not walk.device])
     live = walk.device.peak
     if plan.device_bytes < floor_bytes:
         walk.objections.append(f'device_bytes {plan.device_bytes} is below the floor {floor_bytes}')
     return {
         'graph': graph.name, 'strategy': plan.strategy, 'steps': len(plan.steps),
         'device_bytes': plan.device_bytes, 'host_bytes': plan.host_bytes,
+        'spill_bytes': plan.spill_bytes,
         'live_bytes': live, 'packing': round(plan.device_bytes / live, 4) if live else 1.0,
         'floor_bytes': floor_bytes, 'floor_op': floor_op, 'offloaded_bytes': walk.offloaded,
         'moved_bytes': walk.moved,
@@ -325,7 +328,7 @@ def summary(found):
     return (f'{found["graph"]} {found["strategy"]}: {verdict}, {found["steps"]} steps, '
             f'device {found["device_bytes"] / MIB:.2f} MiB = {found["packing"]:.4f} x live bytes, '
             f'floor {found["floor_bytes"] / MIB:.2f} MiB at '
-            f'{found["floor_op"] or "none"}, host {found["host_bytes"] / MIB:.2f} MiB, '
+            f'{found["floor_op"] or "none"}, host {found["host_bytes"] / MIB:.2f} MiB, file {found["spill_bytes"] / MIB:.2f} MiB, '
             f'offloaded {found["offloaded_bytes"] / MIB:.2f} MiB, '
             f'moved within the device {found["moved_bytes"] / MIB:.2f} MiB, '
             f'{found["recomputed"]} operations run again')

@@ -20,7 +20,7 @@ struct Event {
   uint64_t ticket = 0;
 };
 
-/// A device with memory of its own, a host tier (RAM or a file) beside it, and three lanes. The
+/// A device with memory of its own, host memory and perhaps a file beside it, and lanes. The
 /// seam between plans and hardware: the CPU backend makes the device a range of RAM and the copy
 /// lanes real threads, so that races are real without a GPU.
 ///
@@ -36,17 +36,14 @@ class Backend {
   virtual ~Backend() = default;
 
   /// `bytes` of `tier` memory aligned to kAlignment, contents undefined; nullptr when there is
-  /// none. Counted.
+  /// none. Counted. An address of the file only stands for a byte that Copy reads and writes.
   virtual void* Allocate(Tier tier, int64_t bytes) = 0;
   /// Takes back what Allocate gave; nullptr is ignored.
   virtual void Free(Tier tier, void* memory) = 0;
 
-  /// False: an address of the host tier only stands for a byte that Copy reads and writes.
-  virtual bool HostIsMemory() const = 0;
-
-  /// Queues a copy on kSave (device -> host), kLoad (host -> device) or kCompute (within the
-  /// device; the two ranges may overlap). On the copy lanes, memory of the process may take the
-  /// place of either side.
+  /// Queues a copy on OffloadLane or PrefetchLane of a tier, or on kCompute (within the device; the
+  /// two ranges may overlap). On the copy lanes, memory of the process may take the place of the
+  /// device, and on kSave and kLoad of either side.
   virtual void Copy(Lane lane, void* to, const void* from, int64_t bytes) = 0;
   /// Queues a call of `function` on kSave or kLoad: some thread makes it when all that was queued
   /// there before is done. It may not call the backend or its device.
@@ -84,10 +81,9 @@ class Backend {
   virtual Device* device() const { return nullptr; }
 };
 
-/// RAM as the device, a thread for each copy lane. The host tier is RAM too, or, if `spill_file`
-/// names one, a file of the size asked for, whose name is gone as soon as it is open: `spill_file`
-/// is a folder, or a file that does not exist. What goes wrong with it is a failure (failure.hpp)
-/// that names it.
+/// RAM as the device, a thread for each copy lane. The file tier is there if `spill_file` names a
+/// folder, or a file that does not exist: a file of the size asked for, whose name is gone as soon
+/// as it is open. What goes wrong with it is a failure (failure.hpp) that names it.
 std::unique_ptr<Backend> MakeCpuBackend(const std::string& spill_file = "");
 
 }  // namespace layrub

@@ -42,12 +42,12 @@ struct ExecutorOptions {
   std::shared_ptr<TransientMemory> transient = {};
 };
 
-/// Interprets a Plan on a Backend. Owns the bytes of state tensors and of the host tier for
-/// its life, and the other device bytes unless they are shared; allocates nothing while it runs.
+/// Interprets a Plan on a Backend. Owns the bytes of state tensors, of host memory and of the file
+/// for its life, and the other device bytes unless they are shared; allocates nothing while it runs.
 /// Not thread safe.
 class Executor {
  public:
-  /// Allocates the memory of both tiers. Throws std::bad_alloc when the backend has not enough
+  /// Allocates the memory of all tiers. Throws std::bad_alloc when the backend has not enough
   /// memory.
   Executor(const Graph& graph, const Plan& plan, Backend* backend, ExecutorOptions options = {});
   ~Executor();
@@ -56,7 +56,7 @@ class Executor {
 
   /// Runs the steps of one pass. kForward forgets what the previous iteration left (state
   /// excepted), so a forward may follow a forward; kBackward must follow kForward; kUpdate
-  /// may follow anything, and, where state is at home in the host tier, forgets the same unless it
+  /// may follow anything, and, where state is at home off the device, forgets the same unless it
   /// follows kBackward. When it returns the compute lane is done; copies may still run, all lanes
   /// are idle after the last pass of the plan.
   void Run(Pass pass, OpRunner* runner);
@@ -65,21 +65,21 @@ class Executor {
   /// on the device always has one.
   void* Address(TensorId tensor) const;
   /// Waits until `tensor`'s copies are done and returns where its value can be read: on the device
-  /// if resident, else in the host tier if that holds all of it, else nullptr. A host tier that is
-  /// no memory is read into some, which takes the place of its range until the next forward pass or
-  /// until the plan gives up or writes the range. Call outside Run, or from OpRunner::Run for what
+  /// if resident, else in host memory or the file if that holds all of it, else nullptr. What is in
+  /// the file is read into memory, which takes the place of its range until the next forward pass
+  /// or until the plan gives up or writes the range. Call outside Run, or from OpRunner::Run for what
   /// the operation at work does not touch.
   const void* Find(TensorId tensor);
   /// Whether what is written at the address that Find returns will count. Not within Run, of state
-  /// that has a valid copy on the device as well as in its home in the host tier, or whose home is
-  /// in a file.
+  /// that has a valid copy on the device as well as in its home elsewhere, or whose home is in the
+  /// file.
   bool MayWrite(TensorId tensor) const;
   /// Announces that the caller writes the value of `tensor`, at the address that Find returned,
   /// before the next pass. That pass uses the new value: if the value is on the device and also has
-  /// a copy in the host tier, the pass makes the copy again when it begins. Does nothing within
+  /// a copy elsewhere, the pass makes the copy again when it begins. Does nothing within
   /// Run.
   void NoteWrite(TensorId tensor);
-  /// Gives `tensor`, state that is at home in the host tier, the value at `value`, or zeros where
+  /// Gives `tensor`, state that is at home off the device, the value at `value`, or zeros where
   /// that is null. Before the first Run.
   void SetHome(TensorId tensor, const void* value);
   /// What is queued on the compute lane from now on comes after the last copy to `tensor`'s device

@@ -7,8 +7,9 @@
 namespace layrub {
 
 /// Copies between the tiers of `backend`, which does nothing else meanwhile, and sets link_down,
-/// link_up, link_both and latency of `machine`. Takes two buffers of `bytes` on each tier; leaves
-/// `machine` alone when there is no memory for them.
+/// link_up, link_both and latency of `machine`, and, where there is a file, file_write and
+/// file_read. Takes two buffers of `bytes` on each tier; leaves alone what there is no room to
+/// measure.
 void MeasureCopies(Backend* backend, int64_t bytes, Machine* machine);
 
 }  // namespace layrub

@@ -46,7 +46,12 @@ Result<PlacementOptions> ReadPlacement(const PlacementParameter& parameter) {
     status = ParseBytes("device_memory", parameter.device_memory(), &options.budget.device);
   if (status.ok() && parameter.has_host_memory())
     status = ParseBytes("host_memory", parameter.host_memory(), &options.budget.host);
+  const bool spills = parameter.has_spill_file() || parameter.has_spill_memory();
+  if (spills) options.budget.spill = layrub::Budget().device;
+  if (status.ok() && parameter.has_spill_memory())
+    status = ParseBytes("spill_memory", parameter.spill_memory(), &options.budget.spill);
   if (!status.ok()) return status;
+  if (spills && !parameter.has_host_memory()) options.budget.host = 0;
   options.budget.offload_state = parameter.offload_state();
   return options;
 }
@@ -81,6 +86,13 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
   return read;
 }
 
+Status CheckSpillFile(const PlacementOptions& options) {
+  if (options.budget.spill == 0 || !options.spill_file.empty()) return Status::Ok();
+  return Status::Invalid(
+      "placement: spill_memory bounds a file that is not named: spill_file, or --spill_file, names "
+      "a folder for it");
+}
+
 Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph) {
   // Where the host's memory is the device's, a lane of its own would only make a copy slower.
   if (Caffe::mode() == Caffe::CPU && options.machine.capacity == 0) {
@@ -109,6 +121,7 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
   CHECK(history.empty() || history.size() == learnable_params_.size())
       << "one history entry for each parameter";
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
+  if (Status status = CheckSpillFile(options); !status.ok()) return status;
   Reshape();  // the user may have given inputs other shapes
   NetGraphBuilder<Dtype> builder(*this, options.optimizations);
   NetGraph graph = builder.Build(histories, options.keep);

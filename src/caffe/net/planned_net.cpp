@@ -88,7 +88,7 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
         new layrub::Executor(memory_->net.graph, plan, backend_.get(), options.executor));
   } catch (const std::bad_alloc& error) {
     LOG(FATAL) << "Out of memory: the plan of net " << net->name() << " needs " << plan.device_bytes
-               << " bytes on the device and " << plan.host_bytes << " in the host tier; "
+               << " bytes on the device and " << plan.host_bytes << " of host memory; "
                << error.what() << ".";
   }
   memory_->bindings.resize(memory_->net.graph.tensors.size());
@@ -148,7 +148,7 @@ template <typename Dtype>
 bool PlannedNet<Dtype>::offloads_state() const {
   const std::vector<layrub::Home>& homes = plan().homes;
   return std::any_of(homes.begin(), homes.end(),
-                     [](const layrub::Home& home) { return home.tier == layrub::Tier::kHost; });
+                     [](const layrub::Home& home) { return home.tier != layrub::Tier::kDevice; });
 }
 
 template <typename Dtype>

@@ -150,7 +150,7 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
          "--placement=keep, which computes nothing again.";
   CHECK(!write || executor_->MayWrite(tensor))
       << "The value of '" << memory_->net.graph.tensors[tensor].name
-      << "' cannot be changed while the net runs: it is in the host tier, too. placement { "
+      << "' cannot be changed while the net runs: it is off the device, too. placement { "
          "offload_state: false } keeps it on the device.";
   const void* value = Value(tensor);
   if (!value && write && SetApart(tensor)) return {};

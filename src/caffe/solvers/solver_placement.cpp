@@ -178,7 +178,8 @@ void SolverPlacement<Dtype>::Log() const {
                << layrub::FormatBytes(layrub::StateFloorBytes(planned->graph()));
   LOG(INFO) << "Placement: " << plan.strategy << ", device "
             << layrub::FormatBytes(plan.device_bytes) << " (" << yardsticks.str() << "), host "
-            << layrub::FormatBytes(plan.host_bytes);
+            << layrub::FormatBytes(plan.host_bytes)
+            << (plan.spill_bytes > 0 ? ", file " + layrub::FormatBytes(plan.spill_bytes) : "");
   if (solver_->test_nets().empty()) return;
   const int64_t more = planned_device_bytes_ - plan.device_bytes;
   LOG(INFO) << "Placement of test nets: " << solver_->test_nets()[0]->planned()->plan().strategy

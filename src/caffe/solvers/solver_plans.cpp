@@ -146,10 +146,10 @@ Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions option
   }
   const SolverPlans plans = Combine(train.value(), tests.value(), budget);
   if (plans.device_bytes <= budget) return plans;
-  // With more of its state in the host tier, the train net leaves more to the test nets.
+  // With more of its state off the device, the train net leaves more to the test nets.
   const Result<SolverPlans> smallest = SmallestPlans(graphs, options);
   if (smallest.ok() && smallest.value().device_bytes <= budget &&
-      smallest.value().train.plan->host_bytes <= options.budget.host)
+      layrub::FitsOffDevice(*smallest.value().train.plan, options.budget))
     return smallest;
   return WithOthers(TestDoesNotFit(plans, options.budget), options.budget);
 }

@@ -32,9 +32,11 @@ class OutOfMemory final : public std::bad_alloc {
     const std::string count = std::to_string(bytes) + " bytes of ";
     if (tier == Tier::kHost) {
       return count + (device ? "pinned host memory" : "host memory") +
-             " cannot be had: bound what is moved there by --host_memory, or move it to a file by "
-             "--spill_file";
+             " cannot be had: bound what is moved there by --host_memory, and let the rest go to a "
+             "file by --spill_file";
     }
+    if (tier == Tier::kFile)
+      return count + "a file cannot be had: name it, or its folder, by --spill_file";
     return count + "device memory cannot be had from " + backend.Describe() +
            (device ? ", which has " + std::to_string(device->free_bytes()) + " left" : "") +
            ": give a smaller --device_memory, or end what else takes memory there";
@@ -63,8 +65,9 @@ void Arena::Restore(int64_t begin, int64_t end) {
   for (int64_t at = begin; at < end; at += kStagingBytes) {
     const int64_t count = std::min(kStagingBytes, end - at);
     for (int64_t i = 0; i < count; ++i) staging_[i] = PatternByte(at + i);
-    backend_->Copy(tier_ == Tier::kHost ? Lane::kSave : Lane::kLoad, memory_ + at, staging_.data(),
-                   count);
+    // The device is written on the lane on which what comes from elsewhere arrives.
+    const Lane lane = tier_ == Tier::kDevice ? PrefetchLane(Tier::kHost) : OffloadLane(tier_);
+    backend_->Copy(lane, memory_ + at, staging_.data(), count);
     backend_->Synchronize();
   }
 }
@@ -73,8 +76,8 @@ int64_t Arena::EndOfChanges(int64_t begin, int64_t end) const {
   backend_->Synchronize();
   for (int64_t stop = end; stop > begin;) {
     const int64_t start = std::max(begin, stop - kStagingBytes);
-    backend_->Copy(tier_ == Tier::kHost ? Lane::kLoad : Lane::kSave, staging_.data(),
-                   memory_ + start, stop - start);
+    const Lane lane = tier_ == Tier::kDevice ? OffloadLane(Tier::kHost) : PrefetchLane(tier_);
+    backend_->Copy(lane, staging_.data(), memory_ + start, stop - start);
     backend_->Synchronize();
     for (; stop > start; --stop) {
       if (staging_[stop - 1 - start] != PatternByte(stop - 1)) return stop;

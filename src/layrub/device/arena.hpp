@@ -22,7 +22,7 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// An address; of the host tier, one for Backend::Copy only, unless Backend::HostIsMemory.
+  /// An address; of the file, one for Backend::Copy only.
   char* at(int64_t offset) const { return memory_ + offset; }
   int64_t bytes() const { return bytes_; }
 

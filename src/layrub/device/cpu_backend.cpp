@@ -19,13 +19,12 @@ namespace layrub {
 namespace {
 
 /// The memory of an emulated device.
-class DeviceTier final : public HostTier {
+class DeviceTier final : public TierMemory {
  public:
   explicit DeviceTier(EmulatedDevice* device) : device_(device) {}
   void* Allocate(int64_t bytes) override { return device_->Allocate(bytes); }
   void Free(void* memory) override { device_->Free(memory); }
   void Copy(void* to, const void* from, int64_t bytes) override { device_->Copy(to, from, bytes); }
-  bool IsMemory() const override { return false; }
 
  private:
   EmulatedDevice* const device_;
@@ -33,22 +32,28 @@ class DeviceTier final : public HostTier {
 
 class CpuBackend final : public Backend {
  public:
-  /// `emulated`: whose memory the device tier is; null: RAM.
-  CpuBackend(std::unique_ptr<HostTier> host, EmulatedDevice* emulated)
-      : host_(std::move(host)), emulated_(emulated) {
+  /// `emulated`: whose memory the device tier is; null: RAM. `spill_file`: empty: there is no file.
+  CpuBackend(EmulatedDevice* emulated, const std::string& spill_file) : emulated_(emulated) {
     if (emulated) {
       device_ = std::make_unique<DeviceTier>(emulated);
     } else {
       device_ = std::make_unique<RamTier>();
     }
+    StartLane(Lane::kSave, ram_.get());
+    StartLane(Lane::kLoad, ram_.get());
+    if (spill_file.empty()) return;
+    file_ = std::make_unique<SpillFile>(spill_file);
+    StartLane(Lane::kSpill, file_.get());
+    StartLane(Lane::kFetch, file_.get());
   }
-  // A lane may wait for the other one, so both are idle before either is taken down.
+  // A lane may wait for another one, so all are idle before any is taken down.
   ~CpuBackend() override {
-    if (save_.here()) AwaitLanes();
+    if (lanes_[Index(Lane::kSave)]->here()) AwaitLanes();
   }
 
   void* Allocate(Tier tier, int64_t bytes) override {
-    void* memory = TierOf(tier).Allocate(bytes);
+    TierMemory* const of_tier = TierOf(tier);
+    void* memory = of_tier ? of_tier->Allocate(bytes) : nullptr;
     if (memory == nullptr) return nullptr;
     sizes_[memory] = Aligned(bytes);
     allocated_[Index(tier)] += Aligned(bytes);
@@ -61,10 +66,8 @@ class CpuBackend final : public Backend {
     if (found == sizes_.end()) throw std::invalid_argument("CpuBackend::Free: not allocated here");
     allocated_[Index(tier)] -= found->second;
     sizes_.erase(found);
-    TierOf(tier).Free(memory);
+    TierOf(tier)->Free(memory);
   }
-
-  bool HostIsMemory() const override { return host_->IsMemory(); }
 
   void Copy(Lane lane, void* to, const void* from, int64_t bytes) override {
     if (lane != Lane::kCompute) return CopyLaneOf(lane).Copy(to, from, bytes);
@@ -123,24 +126,39 @@ class CpuBackend final : public Backend {
   Device* device() const override { return emulated_; }
 
  private:
+  using OwnLane = std::unique_ptr<OfProcess<CopyLane>>;
+
+  void StartLane(Lane lane, TierMemory* tier) {
+    lanes_[Index(lane)] = std::make_unique<OfProcess<CopyLane>>(
+        [this, tier](void* to, const void* from, int64_t bytes) {
+          tier->Copy(Reachable(to), Reachable(from), bytes);
+        });
+  }
+
   void AwaitLanes() {
-    for (const OfProcess<CopyLane>* lane : {&save_, &load_}) {
-      if (!lane->copy().idle()) (*lane)->Finish();
+    for (const OwnLane& lane : lanes_) {
+      if (lane && !lane->copy().idle()) (*lane)->Finish();
     }
   }
 
-  /// What one lane could not do the other one may have gone on with.
+  /// What one lane could not do another one may have gone on with.
   void Rethrow() const {
-    save_.copy().Rethrow();
-    load_.copy().Rethrow();
+    for (const OwnLane& lane : lanes_) {
+      if (lane) lane->copy().Rethrow();
+    }
   }
 
-  HostTier& TierOf(Tier tier) { return tier == Tier::kHost ? *host_ : *device_; }
+  /// Null: there is no such tier.
+  TierMemory* TierOf(Tier tier) {
+    return tier == Tier::kDevice ? device_.get() : tier == Tier::kHost ? ram_.get() : file_.get();
+  }
 
   CopyLane& CopyLaneOf(Lane lane) {
-    if (lane == Lane::kCompute)
-      throw std::invalid_argument("CpuBackend: the compute lane does not call");
-    return lane == Lane::kSave ? *save_ : *load_;
+    const OwnLane& own = lanes_[Index(lane)];
+    if (own == nullptr)
+      throw std::invalid_argument(std::string("CpuBackend: there are no copies on the lane ") +
+                                  Name(lane));
+    return **own;
   }
 
   template <typename Memory>
@@ -148,27 +166,22 @@ class CpuBackend final : public Backend {
     return emulated_ ? emulated_->Alias(memory) : memory;
   }
 
-  std::unique_ptr<HostTier> device_;
-  const std::unique_ptr<HostTier> host_;
+  std::unique_ptr<TierMemory> device_;
+  const std::unique_ptr<TierMemory> ram_ = std::make_unique<RamTier>();
+  std::unique_ptr<TierMemory> file_;  ///< null: there is none
   EmulatedDevice* const emulated_;
   std::unordered_map<void*, int64_t> sizes_;
-  std::array<int64_t, 2> allocated_{};
+  std::array<int64_t, kTiers> allocated_{};
   uint64_t compute_ticket_ = 0;
   TicketTimes compute_times_;
-  const CopyLane::Copier copier_ = [this](void* to, const void* from, int64_t bytes) {
-    host_->Copy(Reachable(to), Reachable(from), bytes);
-  };
-  OfProcess<CopyLane> save_{copier_};
-  OfProcess<CopyLane> load_{copier_};
+  std::array<OwnLane, kLanes> lanes_;  ///< but for the compute lane
 };
 
 }  // namespace
 
 std::unique_ptr<Backend> MakeEmulatedBackend(EmulatedDevice* device,
                                              const std::string& spill_file) {
-  std::unique_ptr<HostTier> host = std::make_unique<RamTier>();
-  if (!spill_file.empty()) host = std::make_unique<SpillFile>(spill_file);
-  return std::make_unique<CpuBackend>(std::move(host), device);
+  return std::make_unique<CpuBackend>(device, spill_file);
 }
 
 std::unique_ptr<Backend> MakeCpuBackend(const std::string& spill_file) {

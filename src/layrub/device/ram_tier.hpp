@@ -4,19 +4,18 @@
 #include <cstring>
 
 #include "layrub/device/aligned_memory.hpp"
-#include "layrub/device/host_tier.hpp"
+#include "layrub/device/tier_memory.hpp"
 
 namespace layrub {
 
 /// RAM of the process.
-class RamTier final : public HostTier {
+class RamTier final : public TierMemory {
  public:
   void* Allocate(int64_t bytes) override { return AllocateAligned(bytes); }
   void Free(void* memory) override { std::free(memory); }
   void Copy(void* to, const void* from, int64_t bytes) override {
     std::memcpy(to, from, static_cast<size_t>(bytes));
   }
-  bool IsMemory() const override { return true; }
 };
 
 }  // namespace layrub

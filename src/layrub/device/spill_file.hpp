@@ -5,15 +5,15 @@
 #include <mutex>
 #include <string>
 
-#include "layrub/device/host_tier.hpp"
+#include "layrub/device/tier_memory.hpp"
 
 namespace layrub {
 
-/// Bytes of the host tier in files, one for each allocation, with all its space taken on the disk
-/// before Allocate returns. Its addresses are reserved and have no memory. A file loses its name as
-/// soon as it is open, so nothing is left behind however the process ends. What goes wrong is a
+/// The file tier: a file for each allocation, with all its space taken on the disk before Allocate
+/// returns. Its addresses are reserved and have no memory. A file loses its name as soon as it is
+/// open, so nothing is left behind however the process ends. What goes wrong is a
 /// failure (failure.hpp) whose message names the file and says what the system said.
-class SpillFile final : public HostTier {
+class SpillFile final : public TierMemory {
  public:
   /// `path`: a folder, or a file that does not exist.
   explicit SpillFile(std::string path);
@@ -22,7 +22,6 @@ class SpillFile final : public HostTier {
   void* Allocate(int64_t bytes) override;
   void Free(void* memory) override;
   void Copy(void* to, const void* from, int64_t bytes) override;
-  bool IsMemory() const override { return false; }
 
  private:
   struct Range {

@@ -49,7 +49,8 @@ struct Executor::Impl : TransientMemory::User {
   void Move(int32_t index);
   void Compute(const Step& step, OpRunner* runner);
   void Feed(const Step& step);
-  const char* OnHost(TensorId tensor, int64_t begin) const;
+  const char* Source(const Step& step) const;
+  char* AwayAddress(TensorId tensor) const;
   const void* Fetch(TensorId tensor);
   void DropFetched(TensorId tensor);
   void CopyAgain();
@@ -66,10 +67,10 @@ struct Executor::Impl : TransientMemory::User {
   std::vector<bool> awaited;  ///< per step: a Wait names it
   std::vector<Event> events;  ///< per awaited step: its end
   std::vector<Event> loads;   ///< per tensor: its last prefetch or feed
-  /// Values of a host tier that is no memory, each instead of its host range.
+  /// Values of the file in memory, each instead of its range of the file.
   std::map<TensorId, std::unique_ptr<char[]>> fetched;
   std::set<TensorId> rewritten;     ///< see Executor::NoteWrite
-  std::vector<TensorId> from_host;  ///< state at home in the host tier
+  std::vector<TensorId> from_away;  ///< state at home off the device
   std::optional<Recorder> recorder;
   int32_t current = kNone;
   bool running = false;
@@ -92,7 +93,7 @@ Executor::Impl::Impl(const Graph& g, const Plan& p, Backend* b, ExecutorOptions 
     if (step.kind == StepKind::kWait) awaited[step.step] = true;
   }
   for (const Home& home : plan.homes) {
-    if (home.tier == Tier::kHost) from_host.push_back(home.tensor);
+    if (home.tier != Tier::kDevice) from_away.push_back(home.tensor);
   }
   if (options.record) recorder.emplace(plan, backend);
 }
@@ -143,7 +144,7 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
     ForgetAll();
     if (recorder) recorder->Start();
   }
-  if (pass == Pass::kUpdate && !follows_backward && !from_host.empty()) TakePlacesForUpdate();
+  if (pass == Pass::kUpdate && !follows_backward && !from_away.empty()) TakePlacesForUpdate();
   if (!rewritten.empty()) BringHome();
   CopyAgain();
   const size_t number = static_cast<size_t>(pass);
@@ -191,7 +192,7 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
       residency.Alloc(index);
       break;
     case StepKind::kFree:
-      if (step.tier == Tier::kHost) DropFetched(step.tensor);
+      if (step.tier == Tier::kFile) DropFetched(step.tensor);
       residency.Free(index);
       break;
     case StepKind::kAlias:
@@ -221,20 +222,21 @@ void Executor::Impl::Copy(const Step& step) {
   const TensorId tensor = step.tensor;
   const int64_t bytes = step.end - step.begin;
   if (IsOffload(step)) DropFetched(tensor);
-  const char* const source = IsOffload(step)
-                                 ? residency.AddressOf(tensor, Tier::kDevice, step.begin)
-                                 : OnHost(tensor, step.begin);
-  backend->Copy(step.lane, residency.AddressOf(tensor, step.tier, step.begin), source, bytes);
+  backend->Copy(step.lane, residency.AddressOf(tensor, step.tier, step.begin), Source(step), bytes);
   residency.Copied(step);
   (IsOffload(step) ? offloaded : prefetched) += bytes;
-  if (IsPrefetch(step)) loads[tensor] = backend->Record(Lane::kLoad);
+  if (IsPrefetch(step)) loads[tensor] = backend->Record(step.lane);
 }
 
-/// Where copies find the value of the host tier, from byte `begin` on.
-const char* Executor::Impl::OnHost(TensorId tensor, int64_t begin) const {
-  const auto found = fetched.find(tensor);
-  return found != fetched.end() ? found->second.get() + begin
-                                : residency.AddressOf(tensor, Tier::kHost, begin);
+/// Where a Copy finds the value.
+const char* Executor::Impl::Source(const Step& step) const {
+  const auto found = step.from == Tier::kFile ? fetched.find(step.tensor) : fetched.end();
+  return found != fetched.end() ? found->second.get() + step.begin
+                                : residency.AddressOf(step.tensor, step.from, step.begin);
+}
+
+char* Executor::Impl::AwayAddress(TensorId tensor) const {
+  return residency.At(tensor, residency.Away(tensor)).address;
 }
 
 const void* Executor::Impl::Fetch(TensorId tensor) {
@@ -242,7 +244,7 @@ const void* Executor::Impl::Fetch(TensorId tensor) {
   if (value == nullptr) {
     const int64_t bytes = graph.tensors[tensor].bytes;
     value = std::make_unique_for_overwrite<char[]>(static_cast<size_t>(bytes));
-    backend->Copy(Lane::kLoad, value.get(), residency.At(tensor, Tier::kHost).address, bytes);
+    backend->Copy(Lane::kFetch, value.get(), residency.At(tensor, Tier::kFile).address, bytes);
     backend->Synchronize();
   }
   return value.get();
@@ -258,11 +260,11 @@ void Executor::Impl::DropFetched(TensorId tensor) {
 /// An iteration that ends before its plan does, or what users have written since, may have left
 /// the value of state elsewhere than in its home. What is at home on the device never leaves.
 void Executor::Impl::BringHome() {
-  if (from_host.empty()) return;
+  if (from_away.empty()) return;
   backend->Synchronize();
-  for (const TensorId tensor : from_host) {
+  for (const TensorId tensor : from_away) {
     const Place& on_device = residency.At(tensor, Tier::kDevice);
-    const Place& home = residency.At(tensor, Tier::kHost);
+    const Place& home = residency.At(tensor, residency.Away(tensor));
     const auto read = fetched.find(tensor);
     const bool is_rewritten = rewritten.count(tensor) > 0;
     const void* value = nullptr;
@@ -279,7 +281,7 @@ void Executor::Impl::BringHome() {
 /// No backward pass has put state where the update expects it.
 void Executor::Impl::TakePlacesForUpdate() {
   ForgetAll();
-  const std::set<TensorId> state(from_host.begin(), from_host.end());
+  const std::set<TensorId> state(from_away.begin(), from_away.end());
   for (int32_t i = 0; i < plan.pass_end[1]; ++i) {
     const Step& step = plan.steps[i];
     if (step.tier != Tier::kDevice || state.count(step.tensor) == 0) continue;
@@ -287,11 +289,11 @@ void Executor::Impl::TakePlacesForUpdate() {
     if (step.kind == StepKind::kFree) residency.Free(i);
     if (IsMove(step)) residency.Moved(step.tensor, residency.Move(i));
   }
-  for (const TensorId tensor : from_host) {
+  for (const TensorId tensor : from_away) {
     void* const address = residency.At(tensor, Tier::kDevice).address;
     if (address == nullptr) continue;
     const int64_t bytes = graph.tensors[tensor].bytes;
-    backend->Copy(Lane::kLoad, address, residency.At(tensor, Tier::kHost).address, bytes);
+    backend->Copy(PrefetchLane(residency.Away(tensor)), address, AwayAddress(tensor), bytes);
     residency.Copied({.tensor = tensor, .end = bytes});
   }
   backend->Synchronize();
@@ -299,25 +301,26 @@ void Executor::Impl::TakePlacesForUpdate() {
 
 void Executor::Impl::SetHome(TensorId tensor, const void* value) {
   const int64_t bytes = graph.tensors[tensor].bytes;
-  char* const home = residency.At(tensor, Tier::kHost).address;
+  const Lane lane = OffloadLane(residency.Away(tensor));
+  char* const home = AwayAddress(tensor);
   if (value != nullptr) {
-    backend->Copy(Lane::kSave, home, value, bytes);
+    backend->Copy(lane, home, value, bytes);
   } else {
     const std::vector<char> zeros(static_cast<size_t>(std::min(bytes, kZeros)));
     for (int64_t at = 0; at < bytes; at += kZeros)
-      backend->Copy(Lane::kSave, home + at, zeros.data(), std::min(bytes - at, kZeros));
+      backend->Copy(lane, home + at, zeros.data(), std::min(bytes - at, kZeros));
     backend->Synchronize();
   }
   residency.HasComeHome(tensor);
 }
 
-/// What was written on the device since the last pass is the value of the host tier, too.
+/// What was written on the device since the last pass is the value off it, too.
 void Executor::Impl::CopyAgain() {
   if (rewritten.empty()) return;
   for (const TensorId tensor : rewritten) {
     if (!residency.At(tensor, Tier::kDevice).valid) continue;  // copies find it in `fetched`
     DropFetched(tensor);
-    backend->Copy(Lane::kSave, residency.At(tensor, Tier::kHost).address,
+    backend->Copy(OffloadLane(residency.Away(tensor)), AwayAddress(tensor),
                   residency.At(tensor, Tier::kDevice).address, graph.tensors[tensor].bytes);
   }
   backend->Synchronize();
@@ -368,10 +371,11 @@ const void* Executor::Find(TensorId tensor) {
     AwaitLoad(tensor);
     return on_device.address;
   }
-  const Place& on_host = impl_->residency.At(tensor, Tier::kHost);
-  if (!on_host.valid) return nullptr;
+  const Tier tier = impl_->residency.Away(tensor);
+  const Place& away = impl_->residency.At(tensor, tier);
+  if (!away.valid) return nullptr;
   impl_->backend->Synchronize();
-  return impl_->backend->HostIsMemory() ? on_host.address : impl_->Fetch(tensor);
+  return tier == Tier::kHost ? away.address : impl_->Fetch(tensor);
 }
 
 void Executor::SetHome(TensorId tensor, const void* value) {
@@ -382,16 +386,17 @@ void Executor::SetHome(TensorId tensor, const void* value) {
 
 bool Executor::MayWrite(TensorId tensor) const {
   if (!impl_->running || !impl_->graph.tensors[tensor].is_state()) return true;
-  const Place& home = impl_->residency.At(tensor, Tier::kHost);
+  const Tier tier = impl_->residency.Away(tensor);
+  const Place& home = impl_->residency.At(tensor, tier);
   if (home.address == nullptr || !home.valid) return true;
-  return !impl_->residency.At(tensor, Tier::kDevice).valid && impl_->backend->HostIsMemory();
+  return !impl_->residency.At(tensor, Tier::kDevice).valid && tier == Tier::kHost;
 }
 
 void Executor::NoteWrite(TensorId tensor) {
   if (impl_->running) return;
   const bool is_read = impl_->fetched.count(tensor) > 0;
   if (!is_read && !impl_->residency.At(tensor, Tier::kDevice).valid) return;
-  if (impl_->residency.At(tensor, Tier::kHost).address == nullptr) return;
+  if (impl_->AwayAddress(tensor) == nullptr) return;
   impl_->backend->Synchronize();  // its copy may be under way
   impl_->rewritten.insert(tensor);
 }

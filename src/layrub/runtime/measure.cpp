@@ -10,39 +10,41 @@ namespace {
 
 constexpr int kSamples = 7;
 
-/// Two buffers on each tier; frees them.
+/// Two buffers on the device and in another tier; frees them.
 struct Buffers {
-  Buffers(Backend* b, int64_t bytes) : backend(b) {
+  Buffers(Backend* b, Tier t, int64_t bytes) : backend(b), tier(t) {
     for (int i = 0; i < 2; ++i) {
       device[i] = backend->Allocate(Tier::kDevice, bytes);
-      host[i] = backend->Allocate(Tier::kHost, bytes);
+      away[i] = backend->Allocate(tier, bytes);
     }
   }
   ~Buffers() {
     for (int i = 0; i < 2; ++i) {
       backend->Free(Tier::kDevice, device[i]);
-      backend->Free(Tier::kHost, host[i]);
+      backend->Free(tier, away[i]);
     }
   }
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
-  bool complete() const { return device[0] && device[1] && host[0] && host[1]; }
+  bool complete() const { return device[0] && device[1] && away[0] && away[1]; }
 
   Backend* const backend;
-  std::array<void*, 2> device{}, host{};
+  const Tier tier;
+  std::array<void*, 2> device{}, away{};
 };
 
 /// Median seconds in which `bytes` go down (`down`), up (`up`), or each way at the same time.
 double CopySeconds(const Buffers& buffers, int64_t bytes, bool down, bool up) {
   Backend* const backend = buffers.backend;
+  const Lane save = OffloadLane(buffers.tier), load = PrefetchLane(buffers.tier);
   std::vector<double> seconds;
   for (int i = 0; i <= kSamples; ++i) {
     backend->Synchronize();
     const Event begin = backend->Record(Lane::kCompute);
-    if (down) backend->Copy(Lane::kSave, buffers.host[0], buffers.device[0], bytes);
-    if (up) backend->Copy(Lane::kLoad, buffers.device[1], buffers.host[1], bytes);
-    const Event saved = backend->Record(Lane::kSave);
-    const Event loaded = backend->Record(Lane::kLoad);
+    if (down) backend->Copy(save, buffers.away[0], buffers.device[0], bytes);
+    if (up) backend->Copy(load, buffers.device[1], buffers.away[1], bytes);
+    const Event saved = backend->Record(save);
+    const Event loaded = backend->Record(load);
     backend->Synchronize();
     double end = 0;
     if (down) end = std::max(end, backend->SecondsOf(saved));
@@ -54,22 +56,29 @@ double CopySeconds(const Buffers& buffers, int64_t bytes, bool down, bool up) {
   return seconds[kSamples / 2];
 }
 
+/// Bytes a second, the latency of each copy left out.
+double Rate(const Buffers& buffers, int64_t bytes, double latency, bool down, bool up) {
+  const double seconds = CopySeconds(buffers, bytes, down, up);
+  // Where others delay the short copies, what is left of the long ones says nothing.
+  const double moving = std::max({seconds - latency, seconds / 2, 1e-9});
+  return static_cast<double>(down && up ? 2 * bytes : bytes) / moving;
+}
+
 }  // namespace
 
 void MeasureCopies(Backend* backend, int64_t bytes, Machine* machine) {
-  const Buffers buffers(backend, bytes);
-  if (!buffers.complete()) return;
-  const double latency = CopySeconds(buffers, std::min(bytes, kAlignment), true, false);
-  const auto rate = [&](bool down, bool up) {
-    const double seconds = CopySeconds(buffers, bytes, down, up);
-    // Where others delay the short copies, what is left of the long ones says nothing.
-    const double moving = std::max({seconds - latency, seconds / 2, 1e-9});
-    return static_cast<double>(down && up ? 2 * bytes : bytes) / moving;
-  };
+  const Buffers host(backend, Tier::kHost, bytes);
+  if (!host.complete()) return;
+  const double latency = CopySeconds(host, std::min(bytes, kAlignment), true, false);
   machine->latency = std::max(latency, 1e-9);
-  machine->link_down = rate(true, false);
-  machine->link_up = rate(false, true);
-  machine->link_both = std::min(rate(true, true), machine->link_down + machine->link_up);
+  machine->link_down = Rate(host, bytes, latency, true, false);
+  machine->link_up = Rate(host, bytes, latency, false, true);
+  machine->link_both =
+      std::min(Rate(host, bytes, latency, true, true), machine->link_down + machine->link_up);
+  const Buffers file(backend, Tier::kFile, bytes);
+  if (!file.complete()) return;
+  machine->file_write = Rate(file, bytes, latency, true, false);
+  machine->file_read = Rate(file, bytes, latency, false, true);
 }
 
 }  // namespace layrub

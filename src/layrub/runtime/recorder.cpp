@@ -30,7 +30,9 @@ Recorder::Recorder(const Plan& plan, Backend* backend)
 
 void Recorder::Start() {
   start_ = backend_->Record(Lane::kCompute);
-  backend_->Wait(Lane::kLoad, start_);  // it may be the first to work
+  // They may be the first to work.
+  backend_->Wait(Lane::kLoad, start_);
+  if (plan_.spill_bytes > 0) backend_->Wait(Lane::kFetch, start_);
 }
 
 void Recorder::Begin(int32_t index) {

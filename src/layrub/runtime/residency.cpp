@@ -19,8 +19,12 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
       overwrites_(graph.tensors.size(), kNone),
       users_(plan.steps.size()),
       live_(plan.steps.size()) {
+  if (plan.spill_bytes > 0)
+    file_.emplace(backend, Tier::kFile, plan.spill_bytes, plan.spill_bytes, poison, nullptr);
   for (const Home& home : plan.homes) {
     const Tensor& tensor = graph.tensors[home.tensor];
+    if (!HasTier(home.tier))
+      throw std::invalid_argument("the home of tensor " + tensor.name + " lies in no file");
     const Memory& memory = MemoryOf(home.tier);
     if (!memory.Contains(home.offset, tensor.bytes))
       throw std::invalid_argument("the home of tensor " + tensor.name + " lies outside the arena");
@@ -48,6 +52,7 @@ void Residency::CheckStep(int32_t index) const {
            ") of tensor " + tensor.name + ", which has " + std::to_string(tensor.bytes));
   }
   if (!takes) return;
+  if (!HasTier(step.tier)) object("places tensor " + tensor.name + " in no file");
   if (!MemoryOf(step.tier).Contains(step.offset + step.begin, step.end - step.begin))
     object("places tensor " + tensor.name + " outside the arena");
   if (home_[step.tensor] == step.tier)
@@ -56,6 +61,14 @@ void Residency::CheckStep(int32_t index) const {
 
 const Place& Residency::At(TensorId tensor, Tier tier) const {
   return places_[tensor][Index(tier)];
+}
+
+Tier Residency::Away(TensorId tensor) const {
+  const Place& host = At(tensor, Tier::kHost);
+  const Place& file = At(tensor, Tier::kFile);
+  const bool in_file = host.valid == file.valid ? host.address == nullptr && file.address != nullptr
+                                                : file.valid;
+  return in_file ? Tier::kFile : Tier::kHost;
 }
 
 Place& Residency::PlaceOf(TensorId tensor, Tier tier) { return places_[tensor][Index(tier)]; }
@@ -187,7 +200,9 @@ void Residency::Copied(const Step& step) {
 void Residency::Written(TensorId tensor, bool again) {
   const bool there = PlaceOf(tensor, Tier::kDevice).address != nullptr;
   SetValid(tensor, Tier::kDevice, 0, there ? graph_.tensors[tensor].bytes : 0);
-  if (!again) SetValid(tensor, Tier::kHost, 0, 0);
+  for (const Tier tier : {Tier::kHost, Tier::kFile}) {
+    if (!again) SetValid(tensor, tier, 0, 0);
+  }
   const TensorId overwritten = std::exchange(overwrites_[tensor], kNone);
   if (overwritten == kNone) return;
   // The range stays bound until its Free step.
@@ -197,14 +212,14 @@ void Residency::Written(TensorId tensor, bool again) {
 
 void Residency::Forget() {
   for (size_t i = 0; i < places_.size(); ++i) {
-    Release(static_cast<TensorId>(i), Tier::kDevice);
-    Release(static_cast<TensorId>(i), Tier::kHost);
+    for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kFile})
+      Release(static_cast<TensorId>(i), tier);
     overwrites_[i] = kNone;
   }
 }
 
 void Residency::HasComeHome(TensorId tensor) {
-  SetValid(tensor, Tier::kHost, 0, graph_.tensors[tensor].bytes);
+  SetValid(tensor, Away(tensor), 0, graph_.tensors[tensor].bytes);
 }
 
 int64_t Residency::TouchedBytes() const {
@@ -212,7 +227,8 @@ int64_t Residency::TouchedBytes() const {
 }
 
 bool Residency::SentinelsIntact() const {
-  return intact_ && RestIntact(Tier::kDevice) && RestIntact(Tier::kHost);
+  return intact_ && RestIntact(Tier::kDevice) && RestIntact(Tier::kHost) &&
+         (!file_ || RestIntact(Tier::kFile));
 }
 
 bool Residency::RestIntact(Tier tier) const {

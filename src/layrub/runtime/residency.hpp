@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "layrub/device/backend.hpp"
@@ -24,7 +25,7 @@ struct Place {
   bool valid = false;  ///< and they are all
 };
 
-/// Where each tensor of a plan is: the memory of both tiers and who is bound to which range. The
+/// Where each tensor of a plan is: the memory of all tiers and who is bound to which range. The
 /// device bytes above those of the state tensors (HomeBytes) may be shared with others.
 /// Takes the steps that take no time. Allocates memory in the constructor only. Not thread safe.
 /// `graph` and `plan` must outlive it.
@@ -40,6 +41,9 @@ class Residency {
             bool poison, bool canary);
 
   const Place& At(TensorId tensor, Tier tier) const;
+
+  /// The tier off the device where `tensor` is, or, if it is in none, has a place.
+  Tier Away(TensorId tensor) const;
 
   /// Where byte `begin` of `tensor` is, which has a place in `tier`.
   char* AddressOf(TensorId tensor, Tier tier, int64_t begin) const;
@@ -66,7 +70,7 @@ class Residency {
   void Written(TensorId tensor, bool again);
   /// Unbinds all but homes.
   void Forget();
-  /// The home of `tensor`, in the host tier, has its value.
+  /// The home of `tensor`, off the device, has its value.
   void HasComeHome(TensorId tensor);
 
   /// Freed ranges are filled at once.
@@ -78,14 +82,19 @@ class Residency {
  private:
   Place& PlaceOf(TensorId tensor, Tier tier);
   void SetValid(TensorId tensor, Tier tier, int64_t first, int64_t last);
-  Memory& MemoryOf(Tier tier) { return tier == Tier::kDevice ? device_ : host_; }
-  const Memory& MemoryOf(Tier tier) const { return tier == Tier::kDevice ? device_ : host_; }
+  const Memory& MemoryOf(Tier tier) const {
+    return tier == Tier::kDevice ? device_ : tier == Tier::kHost ? host_ : *file_;
+  }
+  Memory& MemoryOf(Tier tier) {
+    return const_cast<Memory&>(std::as_const(*this).MemoryOf(tier));
+  }
   /// Bytes [begin, end) of a tier.
   struct Bytes {
     int64_t begin = 0;
     int64_t end = 0;
   };
 
+  bool HasTier(Tier tier) const { return tier != Tier::kFile || file_.has_value(); }
   void CheckStep(int32_t index) const;
   void Release(TensorId tensor, Tier tier);
   void Bind(int32_t index, const Bytes& more);
@@ -101,7 +110,8 @@ class Residency {
   const bool poison_;
   Memory device_;
   Memory host_;
-  std::vector<std::array<Place, 2>> places_;  ///< per tensor and tier
+  std::optional<Memory> file_;  ///< nothing where the plan takes none
+  std::vector<std::array<Place, kTiers>> places_;  ///< per tensor and tier
   std::vector<std::optional<Tier>> home_;     ///< per tensor
   std::vector<TensorId> overwrites_;          ///< per tensor: whose value goes when it is written
   /// Per Alloc and Move step: how many tensors are bound to its range, and its bytes in use.

@@ -16,7 +16,7 @@ namespace layrub_fuzz {
 namespace {
 
 constexpr size_t kPlannedOps = 64;  ///< larger graphs are read and not planned
-constexpr char kPlanHeader[] = "layrub-plan 3\n";
+constexpr char kPlanHeader[] = "layrub-plan 4\n";
 
 template <typename Value>
 Value ValueOf(const layrub::Result<Value>& result) {
@@ -86,7 +86,7 @@ std::vector<std::string> PlanSeeds() {
 
 std::vector<std::string> Words() {
   std::vector<std::string> words = {"layrub-graph 2",
-                                    "layrub-plan 3",
+                                    "layrub-plan 4",
                                     "graph ",
                                     "tensor ",
                                     "op ",
@@ -113,6 +113,7 @@ std::vector<std::string> Words() {
                                     "strategy ",
                                     "device_bytes ",
                                     "host_bytes ",
+                                    "spill_bytes ",
                                     "pass_end ",
                                     "readable ",
                                     "home ",

@@ -36,7 +36,8 @@ class MapPainter {
       : graph_(graph), plans_(plans) {
     for (const MapPlan& plan : plans) {
       device_bytes_ = std::max(device_bytes_, static_cast<double>(plan.device_bytes));
-      host_bytes_ = std::max(host_bytes_, static_cast<double>(plan.host_bytes));
+      host_bytes_ =
+          std::max(host_bytes_, static_cast<double>(plan.host_bytes + plan.spill_bytes));
     }
     if (host_bytes_ > 0)
       host_height_ = std::clamp(kDeviceHeight * host_bytes_ / device_bytes_, 4.0, kHostHeight);
@@ -83,8 +84,11 @@ class MapPainter {
   }
 
   static std::string Heading(const MapPlan& plan) {
-    const std::string host = plan.host_bytes > 0 ? " + " + SizeText(plan.host_bytes) + " host" : "";
-    return plan.strategy + ": " + SizeText(plan.device_bytes) + " device" + host;
+    const auto more = [](int64_t bytes, const std::string& where) {
+      return bytes > 0 ? " + " + SizeText(bytes) + where : "";
+    };
+    return plan.strategy + ": " + SizeText(plan.device_bytes) + " device" +
+           more(plan.host_bytes, " host") + more(plan.spill_bytes, " file");
   }
 
   void DrawPlan(const MapPlan& plan, size_t number, Svg* svg) {
@@ -220,7 +224,7 @@ class MapPainter {
       const double tip = kDeviceHeight + (down ? kArrows - 3 : 3), neck = tip + (down ? -6 : 6);
       svg->BeginGroup("copy " + std::string(layrub::Name(graph_.tensors[largest.tensor].role)));
       const std::string title =
-          what + ", " + SizeText(bytes) + (down ? " to the host" : " back to the device");
+          what + ", " + SizeText(bytes) + (down ? " off the device" : " back to the device");
       const std::string data = Data(one ? largest.tensor : layrub::kNone);
       svg->Path("M" + Short(x) + " " + Short(tail) + "V" + Short(neck), "stroke", title, data);
       svg->Path("M" + Coordinate(x - wing) + " " + Short(neck) + "H" + Coordinate(x + wing) + "L" +

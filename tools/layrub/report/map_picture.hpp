@@ -45,6 +45,7 @@ struct MapPlan {
   Stays stays;
   int64_t device_bytes = 0;
   int64_t host_bytes = 0;
+  int64_t spill_bytes = 0;
 };
 
 struct MapPicture {

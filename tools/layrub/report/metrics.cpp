@@ -135,7 +135,8 @@ void Metrics::on_update_done() {
          {"lr", ShortestDouble(solver_->learning_rate())},
          {"seconds", std::round(seconds.count() * 1e6) / 1e6},
          {"device_bytes", solver_->planned_device_bytes()},
-         {"host_bytes", planned != nullptr ? planned->plan().host_bytes : 0}});
+         {"host_bytes", planned != nullptr ? planned->plan().host_bytes : 0},
+         {"spill_bytes", planned != nullptr ? planned->plan().spill_bytes : 0}});
 }
 
 void Metrics::on_test_done(int net) {

@@ -72,6 +72,7 @@ Json Summary(const ReportInput& input, const Stays& stays) {
           {"device_peak_bytes", input.plan->device_bytes},
           {"total_device_bytes", input.total_device_bytes},
           {"host_peak_bytes", input.plan->host_bytes},
+          {"spill_bytes", input.plan->spill_bytes},
           {"keep_peak_bytes", input.keep_bytes},
           {"floor_bytes", input.floor_bytes},
           {"state_floor_bytes", input.state_floor_bytes},

@@ -80,7 +80,11 @@ class Walk {
     const layrub::LiveRange& range = walk_.ranges()[walk_.RangeOf(tier, t)];
     Open(tier, t) = static_cast<int>(out_.stays.size());
     const int64_t bytes = std::min(graph_.tensors[t].bytes, range.bytes);
-    out_.stays.push_back({t, tier, range.offset, bytes, now()});
+    if (tier == Tier::kFile) {
+      out_.stays.push_back({t, Tier::kHost, plan_.host_bytes + range.offset, bytes, now()});
+    } else {
+      out_.stays.push_back({t, tier, range.offset, bytes, now()});
+    }
   }
 
   void Free(Tier tier, TensorId t) {
@@ -143,7 +147,7 @@ class Walk {
   layrub::PlanWalk walk_;
   Stays out_;
   const std::vector<layrub::RoleBytes> occupancy_;  ///< by run
-  std::array<std::vector<int>, 2> open_;            ///< by tier and tensor: the stay, or kNone
+  std::array<std::vector<int>, layrub::kTiers> open_;  ///< by tier and tensor: the stay, or kNone
   size_t passes_ = 0;                               ///< those that have ended
 };
 

@@ -14,6 +14,7 @@ namespace layrub_tool {
 /// A tensor in its bytes of a tier. Times are numbers of runs: how many there were before.
 struct Stay {
   layrub::TensorId tensor = layrub::kNone;
+  /// kDevice, or kHost: host memory, and above that the file.
   layrub::Tier tier = layrub::Tier::kDevice;
   int64_t offset = 0;
   int64_t bytes = 0;   ///< less than the tensor's where only a part of it is there

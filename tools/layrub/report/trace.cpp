@@ -23,8 +23,14 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr const char* kThreads[] = {"compute", "save", "load", "data"};
+constexpr const char* kThreads[] = {"compute", "save", "load", "data", "spill", "fetch"};
 constexpr int kData = 3;
+constexpr int kWithoutFile = 4;  ///< so many threads there are without a spill file
+
+int ThreadOf(Lane lane) {
+  const auto number = static_cast<int>(lane);
+  return number < kData ? number : number + 1;
+}
 
 /// In microseconds, as the format wants it, to the nanosecond. Times are rounded before they are
 /// subtracted: what follows another event without a pause does so in the trace, too.
@@ -38,6 +44,7 @@ class Trace {
         plan_(plan),
         device_(Occupancy(graph, plan, layrub::Tier::kDevice)),
         host_(Occupancy(graph, plan, layrub::Tier::kHost)),
+        file_(Occupancy(graph, plan, layrub::Tier::kFile)),
         makers_(graph.tensors.size(), layrub::kNone) {
     for (size_t op = 0; op < graph.ops.size(); ++op) {
       if (graph.ops[op].kind == OpKind::kUpdate) continue;
@@ -52,18 +59,23 @@ class Trace {
   void Add(const std::string& process, const Timeline& timeline) {
     ++process_;
     AddName("process_name", 0, process);
-    for (int thread = 0; thread < 4; ++thread) AddName("thread_name", thread, kThreads[thread]);
-    int64_t device = -1, host = -1;
+    const bool spills = plan_.spill_bytes > 0;
+    const int threads = spills ? static_cast<int>(std::size(kThreads)) : kWithoutFile;
+    for (int thread = 0; thread < threads; ++thread)
+      AddName("thread_name", thread, kThreads[thread]);
+    int64_t device = -1, host = -1, file = spills ? -1 : 0;
     for (const Span& span : timeline.spans) {
       AddSpan(span);
       // What is allocated takes no time: it counts from the next step of the compute lane on.
       if (span.lane != Lane::kCompute) continue;
       AddCounter("device bytes", span.begin, device_[span.step], &device);
       AddCounter("host bytes", span.begin, host_[span.step], &host);
+      AddCounter("file bytes", span.begin, file_[span.step], &file);
     }
     if (plan_.steps.empty()) return;
     AddCounter("device bytes", timeline.seconds, device_.back(), &device);
     AddCounter("host bytes", timeline.seconds, host_.back(), &host);
+    AddCounter("file bytes", timeline.seconds, file_.back(), &file);
   }
 
   std::string Text() && {
@@ -83,7 +95,7 @@ class Trace {
   void AddSpan(const Span& span) {
     const Step& step = plan_.steps[span.step];
     const bool feed = IsRun(graph_, step, layrub::OpKind::kFeed);
-    const int thread = feed ? kData : static_cast<int>(span.lane);
+    const int thread = feed ? kData : ThreadOf(span.lane);
     const int64_t begin = Nanoseconds(span.begin);
     ordered_json event = {{"ph", "X"}, {"name", ""}, {"cat", Verb(graph_, step)}};
     ordered_json args;
@@ -123,7 +135,7 @@ class Trace {
 
   const Graph& graph_;
   const Plan& plan_;
-  const std::vector<int64_t> device_, host_;  ///< live bytes, by step
+  const std::vector<int64_t> device_, host_, file_;  ///< live bytes, by step
   std::vector<layrub::OpId> makers_;          ///< by tensor: the first operation that writes it
   ordered_json events_ = ordered_json::array();
   int process_ = 0;

@@ -37,6 +37,8 @@ struct Machine {
   double copy_while_computing = 1;
   /// Measured operations, by Op::name and MeasuredName. Estimates serve for the rest.
   std::unordered_map<std::string, std::map<std::string, MeasuredForm>> measured = {};
+  double file_write = 1.5e9;  ///< bytes/s device -> file
+  double file_read = 2.5e9;   ///< bytes/s file -> device
 };
 
 /// A machine by its name, or kInvalid listing the names there are. Where the figures come from:

@@ -38,6 +38,8 @@ struct Timeline {
 /// workspace says it takes, else max(flops / rate, bytes / bandwidth) + latency. 0 for a Feed,
 /// whose time is that of a copy.
 double OpSeconds(const Op& op, int32_t form, int32_t scratch, const Machine& machine);
+/// Bytes a second that `lane`, which is not the compute lane, copies with nothing beside it.
+double CopyRate(Lane lane, const Machine& machine);
 /// Seconds that copying `bytes` within the device to where they begin `distance` bytes higher or
 /// lower takes. Where the two ranges overlap, they go in pieces of `distance` bytes, a latency
 /// each.
@@ -49,7 +51,7 @@ std::vector<int64_t> MoveDistances(const Graph& graph, const Plan& plan);
 std::string MeasuredName(const Form& form, int32_t scratch);
 
 /// Runs `plan` on the cost model of `machine`: an operation takes OpSeconds, a copy bytes / link +
-/// latency (both directions at once share link_both), each more while the other kind runs
+/// latency (both directions of the link at once share link_both), each more while the other kind runs
 /// (Machine::compute_while_copying, copy_while_computing); lanes wait as the Wait steps say. Where
 /// they wait for one another, it takes kNever.
 Timeline Simulate(const Graph& graph, const Plan& plan, const Machine& machine);

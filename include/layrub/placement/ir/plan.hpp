@@ -15,13 +15,15 @@
 
 namespace layrub {
 
-/// Three queues that run side by side; steps of one lane run in plan order.
+/// Queues that run side by side; steps of one lane run in plan order.
 enum class Lane : uint8_t {
   kCompute,  ///< runs operations, and moves values within the device
   kSave,     ///< offloads: device -> host tier
   kLoad,     ///< prefetches: host tier -> device; feeds
+  kSpill,    ///< offloads: device -> file tier
+  kFetch,    ///< prefetches: file tier -> device
 };
-inline constexpr int kLanes = 3;
+inline constexpr int kLanes = 5;
 inline constexpr size_t Index(Lane lane) { return static_cast<size_t>(lane); }
 /// A step number for each lane: none.
 inline constexpr std::array<int32_t, kLanes> kNoSteps = [] {
@@ -30,8 +32,17 @@ inline constexpr std::array<int32_t, kLanes> kNoSteps = [] {
   return steps;
 }();
 
-enum class Tier : uint8_t { kDevice, kHost };
+/// The memories of a plan. What leaves the device goes to host memory or to a file.
+enum class Tier : uint8_t { kDevice, kHost, kFile };
+inline constexpr int kTiers = 3;
 inline constexpr size_t Index(Tier tier) { return static_cast<size_t>(tier); }
+/// The lane that copies from the device to `tier`, which is another, and the one that copies back.
+inline constexpr Lane OffloadLane(Tier tier) {
+  return tier == Tier::kFile ? Lane::kSpill : Lane::kSave;
+}
+inline constexpr Lane PrefetchLane(Tier tier) {
+  return tier == Tier::kFile ? Lane::kFetch : Lane::kLoad;
+}
 
 enum class StepKind : uint8_t {
   kAlloc,  ///< bytes [begin, end) of `tensor` have bytes [offset + begin, offset + end) of `tier`,
@@ -45,7 +56,7 @@ enum class StepKind : uint8_t {
            ///< operation has written `tensor`. The range is given back when the last tensor bound
            ///< to it is freed
   kCopy,   ///< copy bytes [begin, end) of `tensor` from its range in the tier `from` to that in
-           ///< `tier`: an offload on the save lane, a prefetch on the load lane. Within the device,
+           ///< `tier`: an offload on OffloadLane, a prefetch on PrefetchLane. Within the device,
            ///< on the compute lane, it is a move: all that is there of `tensor`, to whose range no
            ///< other is bound, goes to the place that an Alloc with this `offset` would give, which
            ///< overlaps no live range but perhaps its own; it gives back what else it had
@@ -82,10 +93,10 @@ struct Step {
 };
 
 inline bool IsOffload(const Step& step) {
-  return step.kind == StepKind::kCopy && step.from == Tier::kDevice && step.tier == Tier::kHost;
+  return step.kind == StepKind::kCopy && step.from == Tier::kDevice && step.tier != Tier::kDevice;
 }
 inline bool IsPrefetch(const Step& step) {
-  return step.kind == StepKind::kCopy && step.from == Tier::kHost && step.tier == Tier::kDevice;
+  return step.kind == StepKind::kCopy && step.from != Tier::kDevice && step.tier == Tier::kDevice;
 }
 inline bool IsMove(const Step& step) {
   return step.kind == StepKind::kCopy && step.from == step.tier;
@@ -133,30 +144,42 @@ struct Home {
 struct Plan {
   std::string strategy;
   /// One for each state tensor, in order of tensors. What is at home on the device has no Alloc,
-  /// Free or Alias there, and does not move. What is at home in the host tier is copied to the
+  /// Free or Alias there, and does not move. What is at home in another tier is copied to the
   /// device for its uses, and back once it has been written.
   std::vector<Home> homes;
   std::vector<Step> steps;
   /// steps[0 .. pass_end[0]) belong to the forward pass, [pass_end[0] .. pass_end[1]) to the
   /// backward pass and the rest up to pass_end[2] == steps.size() to the update.
   std::array<int32_t, 3> pass_end{0, 0, 0};
-  /// Tensors that are not state left in place at the end on purpose: on the device, or in the host
+  /// Tensors that are not state left in place at the end on purpose: on the device, or in another
   /// tier. Sorted. Exactly these are still allocated when the plan ends.
   std::vector<TensorId> readable;
   int64_t device_bytes = 0;  ///< size of the device arena
   int64_t host_bytes = 0;    ///< size of the host arena
+  int64_t spill_bytes = 0;   ///< size of the file
   LAYRUB_COMPARABLE(Plan)
 };
 
-/// Bytes a plan may use. Unlimited by default.
+/// Bytes a plan may use. By default device and host are unlimited, and there is no file.
 struct Budget {
   int64_t device = std::numeric_limits<int64_t>::max();
   int64_t host = std::numeric_limits<int64_t>::max();
+  int64_t spill = 0;  ///< in a file, for what does not fit into `host`
   /// Out of `device`: what others hold there, so that a plan may use the rest.
   int64_t reserved = 0;
-  /// Parameters, gradients and history may be at home in the host tier, where nothing else fits.
+  /// Parameters, gradients and history may be at home off the device, where nothing else fits.
   bool offload_state = true;
 };
+
+/// All plans lie within this, those with a file, too.
+inline constexpr Budget kNoBounds{std::numeric_limits<int64_t>::max(),
+                                  std::numeric_limits<int64_t>::max(),
+                                  std::numeric_limits<int64_t>::max()};
+
+/// What `plan` takes off the device lies within `budget`.
+inline bool FitsOffDevice(const Plan& plan, const Budget& budget) {
+  return plan.host_bytes <= budget.host && plan.spill_bytes <= budget.spill;
+}
 
 /// Where the homes on the device end: Schedule puts them at the bottom of the arena. What lies
 /// above holds nothing between iterations but what `readable` names.
@@ -189,6 +212,7 @@ const char* Name(StepKind kind);
 /// "recompute", "update", "fill" or "feed".
 const char* Verb(const Graph& graph, const Step& step);
 const char* Name(Lane lane);
+const char* Name(Tier tier);
 
 }  // namespace layrub
 

@@ -86,12 +86,12 @@ class PlanWalk {
   const Graph& graph_;
   const Plan& plan_;
   int32_t number_ = kNone;
-  std::array<std::vector<int32_t>, 2> range_of_;  ///< by tier and tensor
+  std::array<std::vector<int32_t>, kTiers> range_of_;  ///< by tier and tensor
   std::vector<LiveRange> ranges_;
   std::vector<Access> accesses_;
   Change change_;
   int64_t distance_ = 0;
-  std::array<int64_t, 2> live_{};  ///< by tier
+  std::array<int64_t, kTiers> live_{};  ///< by tier
 };
 
 }  // namespace layrub

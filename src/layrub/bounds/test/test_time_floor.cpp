@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "layrub/placement/check/check.hpp"
+#include "layrub/placement/cost/shared_link.hpp"
 #include "layrub/placement/cost/timeline.hpp"
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/uses.hpp"
@@ -162,7 +163,7 @@ TEST(TimeFloor, IsNeverAboveWhatARandomDecisionTakes) {
         placement::schedule::Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
     for (const Machine& machine :
          {LinkMachine(0.01), LinkMachine(1), FindMachine("h200").value()}) {
-      EXPECT_LE(TimeFloor(graph, machine, plan.device_bytes),
+      EXPECT_LE(TimeFloor(graph, OffloadRates(machine, kNoBounds), plan.device_bytes),
                 Simulate(graph, plan, machine).seconds * (1 + 1e-9))
           << seed << " " << machine.name;
     }
@@ -181,18 +182,19 @@ std::vector<Machine> LinksOfAllSpeeds() {
 }
 
 TEST(TimeFloor, IsNeverAboveWhatTightPlansTake) {
-  const auto check = [](const Graph& graph, const Plan& plan) {
+  const auto check = [](const Graph& graph, const Plan& plan, const Budget& budget) {
     for (const Machine& machine : LinksOfAllSpeeds()) {
       const double seconds = Simulate(graph, plan, machine).seconds * (1 + 1e-9);
-      RC_ASSERT(TimeFloor(graph, machine, plan.device_bytes) <= seconds);
-      RC_ASSERT(TimeFloor(graph, machine, plan.device_bytes * 21 / 20) <= seconds);
+      const Machine offload = OffloadRates(machine, budget);
+      RC_ASSERT(TimeFloor(graph, offload, plan.device_bytes) <= seconds);
+      RC_ASSERT(TimeFloor(graph, offload, plan.device_bytes * 21 / 20) <= seconds);
     }
   };
   EXPECT_TRUE(rc::check("a random decision, packed into its peak", [&](uint32_t seed) {
     const Graph graph = testing::RandomGraph(seed, *rc::gen::inRange(3, 14));
     placement::Decision decision =
         testing::IntoItsPeak(graph, testing::RandomDecision(graph, seed, false));
-    check(graph, placement::schedule::Schedule(graph, decision).value());
+    check(graph, placement::schedule::Schedule(graph, decision).value(), kNoBounds);
   }));
   EXPECT_TRUE(rc::check("auto near the floor", [&](uint32_t seed) {
     const Graph graph = testing::RandomGraph(seed, *rc::gen::inRange(3, 9));
@@ -201,7 +203,7 @@ TEST(TimeFloor, IsNeverAboveWhatTightPlansTake) {
     const placement::Decision decision = placement::strategies::FindStrategy("auto")
                                              .value()(graph, machine, {.device = budget})
                                              .value();
-    check(graph, placement::schedule::Schedule(graph, decision).value());
+    check(graph, placement::schedule::Schedule(graph, decision).value(), {});
   }));
 }
 

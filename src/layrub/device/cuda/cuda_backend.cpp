@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -58,8 +59,9 @@ class CudaBackend final : public Backend {
 
   void* Allocate(Tier tier, int64_t bytes) override {
     void* memory = tier == Tier::kDevice ? device_->Allocate(bytes)
+                   : tier == Tier::kHost ? device_->AllocateHost(bytes)
                    : file_               ? file_->Allocate(bytes)
-                                         : device_->AllocateHost(bytes);
+                                         : nullptr;
     if (memory == nullptr) return nullptr;
     sizes_[memory] = Aligned(bytes);
     allocated_[Index(tier)] += Aligned(bytes);
@@ -74,21 +76,19 @@ class CudaBackend final : public Backend {
     sizes_.erase(found);
     if (tier == Tier::kDevice) {
       device_->Free(memory);
-    } else if (file_) {
-      file_->Free(memory);
-    } else {
+    } else if (tier == Tier::kHost) {
       device_->FreeHost(memory);
+    } else {
+      file_->Free(memory);
     }
   }
-
-  bool HostIsMemory() const override { return file_ == nullptr; }
 
   void Copy(Lane lane, void* to, const void* from, int64_t bytes) override {
     if (bytes <= 0) return;
     device_->MakeCurrent();
     if (lane == Lane::kCompute) {
       CopyWithin(static_cast<char*>(to), static_cast<const char*>(from), bytes);
-    } else if (file_) {
+    } else if (StagingOf(lane)) {
       CopyStaged(lane, static_cast<char*>(to), static_cast<const char*>(from), bytes);
     } else {
       Queue(StreamOf(lane), to, from, bytes);
@@ -121,7 +121,7 @@ class CudaBackend final : public Backend {
 
   void Synchronize() override {
     device_->Synchronize();
-    for (Lane lane : {Lane::kSave, Lane::kLoad}) LAYRUB_CUDA(cudaStreamSynchronize(StreamOf(lane)));
+    for (const Lane lane : CopyLanes()) LAYRUB_CUDA(cudaStreamSynchronize(StreamOf(lane)));
     for (CudaEvents& events : events_) events.AllHappened();
     if (Now() - origin_->seconds > kOriginSeconds) origin_ = NewOrigin();
     error_.Rethrow();
@@ -147,21 +147,20 @@ class CudaBackend final : public Backend {
  private:
   void Open(const std::string& spill_file) {
     device_->MakeCurrent();
-    for (Lane lane : {Lane::kSave, Lane::kLoad}) {
+    if (!spill_file.empty()) file_ = std::make_unique<SpillFile>(spill_file);
+    for (const Lane lane : CopyLanes())
       LAYRUB_CUDA(cudaStreamCreateWithFlags(&streams_[Index(lane)], cudaStreamNonBlocking));
-    }
-    if (!spill_file.empty()) {
-      file_ = std::make_unique<SpillFile>(spill_file);
-      for (Lane lane : {Lane::kSave, Lane::kLoad}) OpenStaging(lane);
+    if (file_) {
+      for (const Lane lane : {Lane::kSpill, Lane::kFetch}) OpenStaging(lane);
     }
     origin_ = NewOrigin();
   }
 
   void Close() {
-    for (Lane lane : {Lane::kCompute, Lane::kSave, Lane::kLoad})
-      LAYRUB_CUDA_AT_END(cudaStreamSynchronize(StreamOf(lane)));
+    LAYRUB_CUDA_AT_END(cudaStreamSynchronize(StreamOf(Lane::kCompute)));
+    for (const Lane lane : CopyLanes()) LAYRUB_CUDA_AT_END(cudaStreamSynchronize(StreamOf(lane)));
     LAYRUB_CUDA_AT_END(cudaStreamSynchronize(nullptr));
-    for (Lane lane : {Lane::kSave, Lane::kLoad}) {
+    for (const Lane lane : CopyLanes()) {
       if (StreamOf(lane)) cudaStreamDestroy(StreamOf(lane));
       Staging* const staging = StagingOf(lane);
       if (staging == nullptr) continue;
@@ -178,7 +177,7 @@ class CudaBackend final : public Backend {
     staging_[Index(lane)] = std::make_unique<Staging>();
     Staging* const staging = StagingOf(lane);
     LAYRUB_CUDA(cudaStreamCreateWithFlags(&staging->into, cudaStreamNonBlocking));
-    const cudaStream_t of_file = lane == Lane::kLoad ? staging->into : StreamOf(lane);
+    const cudaStream_t of_file = lane == Lane::kFetch ? staging->into : StreamOf(lane);
     staging->thread = std::make_unique<StreamThread>(device_, of_file, &error_);
     for (Staging::Place& place : staging->places) {
       place.memory = device_->AllocateHost(kStagingBytes);
@@ -189,11 +188,17 @@ class CudaBackend final : public Backend {
     }
   }
 
+  /// Those that there are.
+  std::span<const Lane> CopyLanes() const {
+    static constexpr std::array kAll{Lane::kSave, Lane::kLoad, Lane::kSpill, Lane::kFetch};
+    return std::span(kAll).first(file_ ? kAll.size() : 2);
+  }
+
   cudaStream_t StreamOf(Lane lane) const {
     return lane == Lane::kCompute ? static_cast<cudaStream_t>(device_->stream())
                                   : streams_[Index(lane)];
   }
-  /// Null where there is no file.
+  /// Null but for the lanes of the file.
   Staging* StagingOf(Lane lane) { return staging_[Index(lane)].get(); }
 
   static std::shared_ptr<TimeOrigin> NewOrigin() {
@@ -233,24 +238,24 @@ class CudaBackend final : public Backend {
       const int64_t count = std::min(kStagingBytes, bytes - at);
       Staging::Place& place = staging.places[staging.next++ % staging.places.size()];
       LAYRUB_CUDA(cudaStreamWaitEvent(staging.into, place.emptied.get(), 0));
-      half(staging.into, lane == Lane::kLoad, place.memory, from + at, count);
+      half(staging.into, lane == Lane::kFetch, place.memory, from + at, count);
       LAYRUB_CUDA(cudaEventRecord(place.filled.get(), staging.into));
       LAYRUB_CUDA(cudaStreamWaitEvent(StreamOf(lane), place.filled.get(), 0));
-      half(StreamOf(lane), lane == Lane::kSave, to + at, place.memory, count);
+      half(StreamOf(lane), lane == Lane::kSpill, to + at, place.memory, count);
       LAYRUB_CUDA(cudaEventRecord(place.emptied.get(), StreamOf(lane)));
     }
   }
 
   CudaDevice* const device_;
-  std::unique_ptr<SpillFile> file_;  ///< the host tier, if it is one
+  std::unique_ptr<SpillFile> file_;  ///< null: there is none
   FirstError error_;                 ///< of what streams have called
   HostFunctions calls_{&error_};
-  std::array<cudaStream_t, 3> streams_{};            ///< by lane; compute: the device's, not here
-  std::array<std::unique_ptr<Staging>, 3> staging_;  ///< by lane, only with a file
-  std::array<CudaEvents, 3> events_;                 ///< by lane
+  std::array<cudaStream_t, kLanes> streams_{};  ///< by lane; compute: the device's, not here
+  std::array<std::unique_ptr<Staging>, kLanes> staging_;  ///< by lane
+  std::array<CudaEvents, kLanes> events_;                 ///< by lane
   std::shared_ptr<TimeOrigin> origin_;
   std::unordered_map<void*, int64_t> sizes_;
-  std::array<int64_t, 2> allocated_{};
+  std::array<int64_t, kTiers> allocated_{};
 };
 
 }  // namespace

@@ -92,7 +92,7 @@ class CudaDevice final : public Device {
   Pool host_pool_{&host_source_};
 };
 
-/// Runs plans on `device`. The host tier is pinned memory, or, if `spill_file` names one, a file.
+/// Runs plans on `device`. The host tier is pinned memory; `spill_file`: see MakeCpuBackend.
 std::unique_ptr<Backend> MakeCudaBackend(CudaDevice* device, const std::string& spill_file);
 
 }  // namespace layrub

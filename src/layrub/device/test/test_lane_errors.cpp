@@ -50,10 +50,10 @@ TEST(LaneErrors, ASpillFileThatCannotBeWrittenIsNamed) {
   {
     const auto backend = MakeCpuBackend(folder);
     constexpr int64_t kBytes = 1 << 20;
-    void* const host = backend->Allocate(Tier::kHost, kBytes);
+    void* const file = backend->Allocate(Tier::kFile, kBytes);
     void* const device = backend->Allocate(Tier::kDevice, kBytes);
     const testing::FileSizeLimit limit(4096);
-    backend->Copy(Lane::kSave, host, device, kBytes);
+    backend->Copy(Lane::kSpill, file, device, kBytes);
     try {
       backend->Synchronize();
       FAIL() << "written beyond the limit";

@@ -23,6 +23,7 @@ Checker::Checker(const Graph& graph, const Plan& plan, const Budget& budget)
       order_(plan.steps.size()),
       device_{"device", plan.device_bytes, Arena(graph.tensors.size()), AccessLog(order_)},
       host_{"host", plan.host_bytes, Arena(graph.tensors.size()), AccessLog(order_)},
+      file_{"file", plan.spill_bytes, Arena(graph.tensors.size()), AccessLog(order_)},
       runs_(graph.ops.size()),
       first_run_(graph.ops.size()),
       version_(graph.tensors.size()),
@@ -84,6 +85,7 @@ void Checker::CheckSizes(const Budget& budget) {
   };
   check("device", plan_.device_bytes, budget.device - budget.reserved);
   check("host", plan_.host_bytes, budget.host);
+  check("file", plan_.spill_bytes, budget.spill);
   const auto& end = plan_.pass_end;
   if (end[0] < 0 || end[0] > end[1] || end[1] > end[2] ||
       end[2] != static_cast<int32_t>(plan_.steps.size())) {
@@ -118,6 +120,7 @@ bool Checker::HasValidIds(const Step& step) {
   const auto is_tensor = [this](TensorId id) {
     return id >= 0 && id < static_cast<TensorId>(graph_.tensors.size());
   };
+  const auto is_tier = [](Tier tier) { return Index(tier) < kTiers; };
   switch (step.kind) {
     case StepKind::kAlias:
       if (is_tensor(step.tensor) && is_tensor(step.on)) return true;
@@ -125,7 +128,8 @@ bool Checker::HasValidIds(const Step& step) {
     case StepKind::kAlloc:
     case StepKind::kFree:
     case StepKind::kCopy:
-      if (is_tensor(step.tensor)) return HasValidBytes(step);
+      if (is_tensor(step.tensor) && is_tier(step.tier) && is_tier(step.from))
+        return HasValidBytes(step);
       break;
     case StepKind::kWait:
       if (static_cast<int32_t>(step.lane) < kLanes) return true;
@@ -134,7 +138,7 @@ bool Checker::HasValidIds(const Step& step) {
       if (ChosenForm(step) != nullptr) return true;
       break;
   }
-  Object("names a tensor, lane, operation or form that does not exist");
+  Object("names a tensor, tier, lane, operation or form that does not exist");
   return false;
 }
 
@@ -299,7 +303,7 @@ void Checker::CheckKeptAfter(const char* pass) {
     const auto is_in = [&](const Memory& memory) {
       return memory.arena.Has(id) && HasValue(memory.arena.Of(id), id);
     };
-    if (!is_in(device_) && !is_in(host_))
+    if (!is_in(device_) && !is_in(host_) && !is_in(file_))
       objections_.push_back("after the " + std::string(pass) + " pass " + NameOf(id) +
                             " cannot be read, although it is " +
                             (is_state ? "state" : "marked keep"));
@@ -315,16 +319,21 @@ void Checker::CheckLeftOver(TensorId id) {
   };
   const bool readable = readable_[id];
   const bool on_device = device_.arena.Has(id);
-  const bool on_host = host_.arena.Has(id);
+  const bool on_host = host_.arena.Has(id), in_file = file_.arena.Has(id);
   if (tensor.keep && !tensor.is_state() && !readable)
     object("is marked keep but is not listed as readable");
   if (on_host && !IsHome(id, Tier::kHost) && (on_device || !readable))
     object("still has a host range");
+  if (in_file && !IsHome(id, Tier::kFile) && (on_device || on_host || !readable))
+    object("still has a range of the file");
   if (on_device && !IsHome(id, Tier::kDevice) && !readable) object("still has a device range");
   if (tensor.is_state() && !home_[id]) object("has no home, although it is state");
   if (!readable && !home_[id]) return;
-  if (!on_device && !on_host) return object("has no range although it is readable");
-  const Memory& memory = home_[id] ? MemoryOf(*home_[id]) : on_device ? device_ : host_;
+  if (!on_device && !on_host && !in_file) return object("has no range although it is readable");
+  const Memory& memory = home_[id]   ? MemoryOf(*home_[id])
+                         : on_device ? device_
+                         : on_host   ? host_
+                                     : file_;
   if (!memory.arena.Has(id)) return;  // its home was given back, as has been said
   const Range& range = memory.arena.Of(id);
   const Value& holds = range.holds;

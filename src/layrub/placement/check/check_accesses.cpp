@@ -17,10 +17,19 @@ bool Contains(const std::vector<T>& all, const T& one) {
 
 }  // namespace
 
+/// The current step is queued on `lane`, and on no other.
+void Checker::Queue(const Step& step, Lane lane) {
+  if (step.lane != lane) Object(std::string("is not on the lane ") + Name(lane));
+  order_.Queue(now_, lane);
+}
+
 void Checker::CheckCopy(const Step& step) {
-  if (step.from == Tier::kHost && step.tier == Tier::kHost)
-    return Object("copies within the host tier");
-  order_.Queue(now_, IsOffload(step) ? Lane::kSave : Lane::kLoad);
+  if (step.from != Tier::kDevice && step.tier != Tier::kDevice)
+    return Object("copies neither from the device nor to it");
+  const bool offloads = step.from == Tier::kDevice;
+  const bool with_file = (offloads ? step.tier : step.from) == Tier::kFile;
+  Queue(step, offloads ? (with_file ? Lane::kSpill : Lane::kSave)
+                       : (with_file ? Lane::kFetch : Lane::kLoad));
   const Span span{step.begin, step.end};
   Memory& to = MemoryOf(step.tier);
   const bool read = ReadValue(MemoryOf(step.from), step.tensor, span);
@@ -34,7 +43,7 @@ void Checker::CheckCopy(const Step& step) {
 }
 
 void Checker::CheckMove(const Step& step) {
-  order_.Queue(now_, Lane::kCompute);
+  Queue(step, Lane::kCompute);
   Arena& arena = device_.arena;
   const Span span{step.begin, step.end};
   const bool read = ReadValue(device_, step.tensor, span);
@@ -52,7 +61,7 @@ void Checker::CheckMove(const Step& step) {
 
 void Checker::CheckOp(const Step& step) {
   const bool feeds = graph_.ops[step.op].kind == OpKind::kFeed;
-  order_.Queue(now_, feeds ? Lane::kLoad : Lane::kCompute);
+  Queue(step, feeds ? Lane::kLoad : Lane::kCompute);
   const Form& form = *ChosenForm(step);
   if (step.again) {
     CheckAgain(step, form);

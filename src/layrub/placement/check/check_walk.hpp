@@ -47,6 +47,7 @@ class Checker {
   void CheckFree(const Step& step);
   void CheckAlias(const Step& step);
   void CheckWait(const Step& step);
+  void Queue(const Step& step, Lane lane);
   void CheckCopy(const Step& step);
   void CheckOp(const Step& step);
   void CheckTurn(const Step& step);
@@ -61,7 +62,9 @@ class Checker {
   void Place(Memory& memory, TensorId tensor, int64_t offset, const Span& has, const Range& before);
   bool ReadValue(Memory& memory, TensorId tensor, const Span& span = {});
   void WriteBytes(Memory& memory, TensorId tensor, Value value, const Span& span = {});
-  Memory& MemoryOf(Tier tier) { return tier == Tier::kDevice ? device_ : host_; }
+  Memory& MemoryOf(Tier tier) {
+    return tier == Tier::kDevice ? device_ : tier == Tier::kHost ? host_ : file_;
+  }
   /// Where in its arena `span` of `tensor` lies: one put on a larger range touches less than that.
   Span PlaceOf(const Range& range, TensorId tensor, const Span& span) const {
     const auto at = [&](int64_t byte) {
@@ -110,6 +113,7 @@ class Checker {
   LaneOrder order_;
   Memory device_;
   Memory host_;
+  Memory file_;
   int32_t now_ = kNone;              // number of the step that is looked at; kNone: homes
   OpId turn_ = 0;                    // the operation that has to run next
   std::vector<int32_t> runs_;        // per operation, how often it has run

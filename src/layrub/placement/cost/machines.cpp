@@ -91,7 +91,18 @@ std::vector<std::string> MachineNames() {
 Machine ShareLink(Machine machine, int devices) {
   if (devices == 1) return machine;
   machine.name += ", " + std::to_string(devices) + " on a link";
-  for (double* rate : {&machine.link_down, &machine.link_up, &machine.link_both}) *rate /= devices;
+  for (double* rate : {&machine.link_down, &machine.link_up, &machine.link_both,
+                       &machine.file_write, &machine.file_read})
+    *rate /= devices;
+  return machine;
+}
+
+Machine OffloadRates(Machine machine, const Budget& budget) {
+  if (budget.spill == 0) return machine;
+  const double link = budget.host > 0 ? 1 : 0;
+  machine.link_down = link * machine.link_down + machine.file_write;
+  machine.link_up = link * machine.link_up + machine.file_read;
+  machine.link_both = link * machine.link_both + machine.file_write + machine.file_read;
   return machine;
 }
 

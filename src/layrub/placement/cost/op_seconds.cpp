@@ -55,6 +55,21 @@ double OpSeconds(const Op& op, int32_t form, int32_t scratch, const Machine& mac
   return part > 0 ? part * estimate : estimate;
 }
 
+double CopyRate(Lane lane, const Machine& machine) {
+  switch (lane) {
+    case Lane::kSave:
+      return machine.link_down;
+    case Lane::kSpill:
+      return machine.file_write;
+    case Lane::kFetch:
+      return machine.file_read;
+    case Lane::kLoad:
+    case Lane::kCompute:
+      break;
+  }
+  return machine.link_up;
+}
+
 double MoveSeconds(int64_t bytes, int64_t distance, const Machine& machine) {
   if (bytes == 0 || distance == 0) return 0;
   const int64_t pieces = (bytes - 1) / distance + 1;

@@ -59,8 +59,8 @@ double SecondsAlone(const Graph& graph, const Step& step, int64_t distance,
   if (step.op != kNone && step.lane == Lane::kCompute)
     return OpSeconds(graph.ops[step.op], step.form, step.scratch, machine);
   if (IsMove(step)) return MoveSeconds(step.end - step.begin, distance, machine);
-  const double rate = IsOffload(step) ? machine.link_down : machine.link_up;
-  return machine.latency + static_cast<double>(CopiedBytes(graph, step)) / rate;
+  return machine.latency +
+         static_cast<double>(CopiedBytes(graph, step)) / CopyRate(step.lane, machine);
 }
 
 /// Steps of one kind in one iteration: seconds that they take alone, and that they took by

@@ -56,17 +56,24 @@ class Simulation {
 
  private:
   /// How fast each lane goes on at this moment: bytes a second that a copy moves, both directions
-  /// at once sharing Machine::link_both; part of its own speed that an operation has.
+  /// at once sharing Machine::link_both; part of its own speed that an operation has. The file is
+  /// no slower for what the link does beside it.
   void SetRates() {
     const bool saving = queues_[Index(Lane::kSave)].moving_bytes();
     const bool loading = queues_[Index(Lane::kLoad)].moving_bytes();
+    const bool spilling = queues_[Index(Lane::kSpill)].moving_bytes();
+    const bool fetching = queues_[Index(Lane::kFetch)].moving_bytes();
     const bool computing = queues_[Index(Lane::kCompute)].running != kNone;
     const double sum = machine_.link_down + machine_.link_up;
-    const double share = (saving && loading ? std::min(1.0, machine_.link_both / sum) : 1.0) *
-                         (computing ? machine_.copy_while_computing : 1.0);
+    const double beside = computing ? machine_.copy_while_computing : 1.0;
+    const double share =
+        (saving && loading ? std::min(1.0, machine_.link_both / sum) : 1.0) * beside;
     rates_[Index(Lane::kSave)] = machine_.link_down * share;
     rates_[Index(Lane::kLoad)] = machine_.link_up * share;
-    rates_[Index(Lane::kCompute)] = saving || loading ? machine_.compute_while_copying : 1.0;
+    rates_[Index(Lane::kSpill)] = machine_.file_write * beside;
+    rates_[Index(Lane::kFetch)] = machine_.file_read * beside;
+    const bool copying = saving || loading || spilling || fetching;
+    rates_[Index(Lane::kCompute)] = copying ? machine_.compute_while_copying : 1.0;
   }
 
   /// Of what `lane` does now: its rate, but for the latency of a copy.

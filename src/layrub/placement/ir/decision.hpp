@@ -2,6 +2,7 @@
 #define LAYRUB_PLACEMENT_IR_DECISION_HPP_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "layrub/base/comparable.hpp"
@@ -37,7 +38,7 @@ inline const Form& FormOf(const Graph& graph, const Run& run) {
 /// A stretch between two uses of a tensor in which it is away from the device. Uses are the runs
 /// that read or write it.
 ///
-/// State whose home is in the host tier is away from the start to its first use (`after` and
+/// State whose home is off the device is away from the start to its first use (`after` and
 /// `release` are kNone) and from its last use to the end (`before` and `prefetch` are runs.size()).
 /// What is marked keep may be away from its last use to the end, too; it is read from the host tier
 /// then.
@@ -78,7 +79,8 @@ struct TensorDecision {
   /// use.
   bool whole = false;
   ShortList<Gap> gaps;  ///< in order; empty when `whole`
-  /// Of state: where it is between iterations. At home on the device it stays there, without gaps.
+  /// Of state: where it is between iterations. At home on the device it stays there, without gaps;
+  /// kHost: it is off the device, in memory or in the file.
   Tier home = Tier::kDevice;
   LAYRUB_COMPARABLE(TensorDecision)
 };
@@ -86,6 +88,12 @@ struct TensorDecision {
 /// State that is at home on the device, where it has no gaps.
 inline bool IsResident(const Tensor& tensor, Tier home) {
   return tensor.is_state() && home == Tier::kDevice;
+}
+
+/// Decision::host_bytes of a plan within `budget`. Without a file nothing spills: what is too much
+/// is said instead.
+inline int64_t HostBytes(const Budget& budget) {
+  return budget.spill > 0 ? budget.host : std::numeric_limits<int64_t>::max();
 }
 
 /// What happens to each tensor; the scheduler says when and the packer where. A strategy returns
@@ -98,6 +106,8 @@ struct Decision {
   /// Device bytes that are few enough: packing looks no further once it needs no more. Packed
   /// tighter, copies wait for one another more often.
   int64_t enough_bytes = 0;
+  /// Bytes of host memory. What leaves the device and does not fit there goes to a file.
+  int64_t host_bytes = std::numeric_limits<int64_t>::max();
   /// Packing in one go does, or, where that needs more, tensors are moved within the device between
   /// runs, as few as are found to do; so enough_bytes is reached more often, and sooner.
   bool may_move = false;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "layrub/placement/ir/program.hpp"
+#include "layrub/placement/ir/spill.hpp"
 #include "layrub/placement/ir/uses.hpp"
 
 namespace layrub::placement {
@@ -66,6 +67,7 @@ class Builder {
     AddScratch();
     NumberBlocks();
     lives_.readable = FindReadable(graph_, lives_, run_count_);
+    SpillStays(graph_, decision_, decision_.host_bytes, &lives_);
     return std::move(lives_);
   }
 
@@ -96,8 +98,8 @@ class Builder {
     const TensorDecision& decision = decision_.tensors[t];
     const std::span<const Use> uses = uses_[t];
     const bool resident = decision.whole || IsResident(tensor, decision.home);
-    if (decision.home == Tier::kHost && (!tensor.is_state() || decision.whole))
-      return BadTensor(t, "its home cannot be in the host tier");
+    if (decision.home != Tier::kDevice && (!tensor.is_state() || decision.whole))
+      return BadTensor(t, "its home has to be on the device");
     if (!decision.gaps.empty() && resident)
       return BadTensor(t, "it stays resident, so it cannot have a gap");
     if (!Materialised(tensor, uses)) {
@@ -136,7 +138,7 @@ class Builder {
     const std::span<const Use> uses = uses_[t];
     if (tensor.is_state() &&
         (gaps.empty() || gaps.front().after != kNone || gaps.back().before != run_count_)) {
-      return BadTensor(t, "its home is in the host tier, where it has to begin and to end");
+      return BadTensor(t, "its home is off the device, where it has to begin and to end");
     }
     RunId begin = uses.front().run;
     RunId fetched_for = kNone;

@@ -31,7 +31,7 @@ struct Residence {
   LAYRUB_COMPARABLE(Residence)
 };
 
-/// A stretch during which a tensor has a range of the host tier.
+/// A stretch during which a tensor has a range of a tier that is not the device.
 struct HostStay {
   TensorId tensor = kNone;
   ShortList<RunId> offloads;  ///< runs after which the value is copied there; the first one
@@ -39,13 +39,14 @@ struct HostStay {
   RunId end = kNone;          ///< Decision::runs.size(): to the end of the plan
   int64_t from = 0;  ///< the first byte that is copied; those before stay on the device in all gaps
   bool home = false;  ///< from the start of the plan to its end, whatever is copied there
+  Tier tier = Tier::kHost;  ///< or kFile: see schedule::SpillStays
   LAYRUB_COMPARABLE(HostStay)
 };
 
 /// A decision spelled out: where each tensor is during each run.
 struct Lifetimes {
   std::vector<Residence> residences;  ///< by tensor, then by time
-  std::vector<HostStay> host;         ///< by tensor
+  std::vector<HostStay> host;         ///< by tensor; one at most of each
   int32_t blocks = 0;
   std::vector<TensorId> readable;  ///< Plan::readable
   LAYRUB_COMPARABLE(Lifetimes)

@@ -75,6 +75,22 @@ const char* Name(Lane lane) {
       return "save";
     case Lane::kLoad:
       return "load";
+    case Lane::kSpill:
+      return "spill";
+    case Lane::kFetch:
+      return "fetch";
+  }
+  return "unknown";
+}
+
+const char* Name(Tier tier) {
+  switch (tier) {
+    case Tier::kDevice:
+      return "device";
+    case Tier::kHost:
+      return "host";
+    case Tier::kFile:
+      return "file";
   }
   return "unknown";
 }

@@ -10,9 +10,6 @@
 
 namespace layrub {
 
-// Outside the unnamed namespace, where FindName finds it.
-static const char* Name(Tier tier) { return tier == Tier::kDevice ? "device" : "host"; }
-
 namespace {
 
 using placement::FindName;
@@ -22,8 +19,8 @@ using placement::LineReader;
 using placement::OrDash;
 using placement::ReadName;
 
-constexpr char kPlanHeader[] = "layrub-plan 3";
-constexpr int kStepKinds = 6, kTiers = 2;
+constexpr char kPlanHeader[] = "layrub-plan 4";
+constexpr int kStepKinds = 6;
 
 void AppendStep(const Graph& graph, const Step& step, std::string* text) {
   const auto tensor = [&](TensorId t) { return " " + graph.tensors[t].name; };
@@ -87,6 +84,7 @@ class PlanReader {
     if (fields[0] == "strategy") return ReadName(reader_, &plan_.strategy);
     if (fields[0] == "device_bytes") return ReadBytes(&plan_.device_bytes);
     if (fields[0] == "host_bytes") return ReadBytes(&plan_.host_bytes);
+    if (fields[0] == "spill_bytes") return ReadBytes(&plan_.spill_bytes);
     if (fields[0] == "pass_end") {
       bool ok = fields.size() == 4;
       for (size_t i = 0; ok && i < 3; ++i) ok = ParseNumber(fields[i + 1], &plan_.pass_end[i]);
@@ -110,7 +108,7 @@ class PlanReader {
     Home home;
     if (fields.size() != 4 || !FindName(fields[2], kTiers, &home.tier) ||
         !ParseNumber(fields[3], &home.offset)) {
-      return reader_.Malformed("home <tensor> <device|host> <offset>");
+      return reader_.Malformed("home <tensor> <device|host|file> <offset>");
     }
     const Status status = FindTensor(fields[1], &home.tensor);
     plan_.homes.push_back(home);
@@ -148,12 +146,12 @@ class PlanReader {
       case StepKind::kAlloc:
         if (fields.size() < 5 || !FindName(fields[2], kTiers, &step->tier) ||
             !ParseNumber(fields[4], &step->offset)) {
-          return reader_.Malformed("<step> alloc <device|host> <tensor> <offset> [<begin> <end>]");
+          return reader_.Malformed("<step> alloc <device|host|file> <tensor> <offset> [<begin> <end>]");
         }
         return ReadPiece(3, 5, step);
       case StepKind::kFree:
         if (fields.size() < 4 || !FindName(fields[2], kTiers, &step->tier))
-          return reader_.Malformed("<step> free <device|host> <tensor> [<begin> <end>]");
+          return reader_.Malformed("<step> free <device|host|file> <tensor> [<begin> <end>]");
         return ReadPiece(3, 4, step);
       case StepKind::kAlias:
         if (fields.size() != 5 || fields[3] != "on") {
@@ -168,7 +166,7 @@ class PlanReader {
       case StepKind::kWait:
         if (fields.size() != 5 || !FindName(fields[2], kLanes, &step->lane) || fields[3] != "for" ||
             !ParseNumber(fields[4], &step->step)) {
-          return reader_.Malformed("<step> wait <compute|save|load> for <step>");
+          return reader_.Malformed("<step> wait <compute|save|load|spill|fetch> for <step>");
         }
         return Status::Ok();
     }
@@ -179,18 +177,19 @@ class PlanReader {
     const Fields& fields = reader_.fields();
     const auto malformed = [this] {
       return reader_.Malformed(
-          "<step> copy <device|host> <device|host> <tensor> [<offset>, within the device] "
+          "<step> copy <device|host|file> <device|host|file> <tensor> [<offset>, within the device] "
           "[<begin> <end>]");
     };
     if (fields.size() < 5 || !FindName(fields[2], kTiers, &step->from) ||
         !FindName(fields[3], kTiers, &step->tier)) {
       return malformed();
     }
-    if (step->from == Tier::kHost && step->tier == Tier::kHost)
-      return reader_.Error("nothing is copied within the host tier");
+    if (step->from != Tier::kDevice && step->tier != Tier::kDevice)
+      return reader_.Error("a copy begins or ends on the device");
     if (IsMove(*step) && (fields.size() < 6 || !ParseNumber(fields[5], &step->offset)))
       return malformed();
-    step->lane = IsOffload(*step) ? Lane::kSave : IsPrefetch(*step) ? Lane::kLoad : Lane::kCompute;
+    if (IsOffload(*step)) step->lane = OffloadLane(step->tier);
+    if (IsPrefetch(*step)) step->lane = PrefetchLane(step->from);
     return ReadPiece(4, IsMove(*step) ? 6 : 5, step);
   }
 
@@ -273,7 +272,8 @@ std::string ToText(const Plan& plan, const Graph& graph) {
   std::string text = std::string(kPlanHeader) + "\nstrategy ";
   text += OrDash(plan.strategy);
   text += "\ndevice_bytes " + std::to_string(plan.device_bytes) + "\nhost_bytes " +
-          std::to_string(plan.host_bytes) + "\npass_end";
+          std::to_string(plan.host_bytes) + "\nspill_bytes " + std::to_string(plan.spill_bytes) +
+          "\npass_end";
   for (const int32_t end : plan.pass_end) text += " " + std::to_string(end);
   text += "\nreadable";
   for (const TensorId t : plan.readable) text += " " + graph.tensors[t].name;

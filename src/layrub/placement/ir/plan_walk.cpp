@@ -31,7 +31,7 @@ bool PlanWalk::Next() {
         Move(next);
       } else {
         AddCopied(Tier::kDevice, next, IsPrefetch(next));
-        AddCopied(Tier::kHost, next, IsOffload(next));
+        AddCopied(IsOffload(next) ? next.tier : next.from, next, IsOffload(next));
       }
       break;
     case StepKind::kWait:

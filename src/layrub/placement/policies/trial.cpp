@@ -14,12 +14,14 @@ Trial::Trial(const Graph& graph, const Budget& budget)
     : graph_(graph), budget_(budget), best_excess_(std::numeric_limits<int64_t>::max(), 0) {}
 
 bool Trial::Fits(Decision decision) {
+  decision.host_bytes = HostBytes(budget_);
   const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
   last_ = {};
   if (lives.ok()) {
     const Plan plan = schedule::PackSteps(graph_, decision, lives.value());
     last_.first = std::max<int64_t>(plan.device_bytes - DeviceBytes(budget_), 0);
-    last_.second = std::max<int64_t>(plan.host_bytes - budget_.host, 0);
+    last_.second = std::max<int64_t>(plan.host_bytes - budget_.host, 0) +
+                   std::max<int64_t>(plan.spill_bytes - budget_.spill, 0);
   }
   const bool fits = last_ == Excess{};
   if (fits || last_ < best_excess_) {

@@ -22,11 +22,11 @@ class Trial {
   int64_t device_excess() const { return last_.first; }
   bool found() const { return best_excess_ == Excess{}; }
   /// The last decision that fits; if none does, the one that misses the device by the fewest bytes,
-  /// and the host tier by the fewest among equals.
+  /// and host memory and the file by the fewest among equals.
   Decision Best() { return std::move(best_); }
 
  private:
-  using Excess = std::pair<int64_t, int64_t>;  ///< bytes over the budget: device, host
+  using Excess = std::pair<int64_t, int64_t>;  ///< bytes over the budget: device, others
 
   const Graph& graph_;
   const Budget budget_;

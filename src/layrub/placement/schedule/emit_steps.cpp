@@ -40,7 +40,7 @@ class Emitter {
     for (size_t i = 0; i < lives_.host.size(); ++i) {
       const HostStay& stay = lives_.host[i];
       if (!stay.home) continue;
-      plan_.homes.push_back({stay.tensor, Tier::kHost, static_cast<int64_t>(i)});
+      plan_.homes.push_back({stay.tensor, stay.tier, static_cast<int64_t>(i)});
       out_.host[i] = {Aligned(graph_.tensors[stay.tensor].bytes), 0, kToTheEnd};
     }
     std::sort(plan_.homes.begin(), plan_.homes.end(),
@@ -94,16 +94,18 @@ class Emitter {
       const int64_t kept = goes_on ? lives_.residences[i - 1].bytes : 0;
       if (goes_on) EndPart(lives_.residences[i - 1], lives_.residences[i]);
       Begin(lives_.residences[i], kept);
-      EmitCopy(Tier::kHost, Tier::kDevice, Lane::kLoad, lives_.residences[i].tensor, kept);
+      const TensorId tensor = lives_.residences[i].tensor;
+      const Tier from = StayOf(tensor).tier;
+      EmitCopy(from, Tier::kDevice, PrefetchLane(from), tensor, kept);
     }
     for (const int32_t i : events_[Key(r, kBegin)]) Begin(lives_.residences[i]);
     EmitOperation(decision_.runs[r]);
     for (const int32_t i : events_[Key(r, kOffload)]) {
       const HostStay& stay = lives_.host[i];
       if (!stay.home && stay.offloads.front() == r) {
-        Open(stay.tensor, Tier::kHost, i, Aligned(graph_.tensors[stay.tensor].bytes), &out_.host);
+        Open(stay.tensor, stay.tier, i, Aligned(graph_.tensors[stay.tensor].bytes), &out_.host);
       }
-      EmitCopy(Tier::kDevice, Tier::kHost, Lane::kSave, stay.tensor, stay.from);
+      EmitCopy(Tier::kDevice, stay.tier, OffloadLane(stay.tier), stay.tensor, stay.from);
     }
     for (const bool in_part : {false, true}) {  // which is alone in its range then
       for (const int32_t i : events_[Key(r, kEnd)]) {
@@ -117,9 +119,15 @@ class Emitter {
       }
     }
     for (const int32_t i : events_[Key(r, kHostEnd)]) {
-      Emit(StepKind::kFree, Tier::kHost, lives_.host[i].tensor);
+      Emit(StepKind::kFree, lives_.host[i].tier, lives_.host[i].tensor);
       out_.host[i].end = StepCount();
     }
+  }
+
+  /// That of a tensor that has one.
+  const HostStay& StayOf(TensorId t) const {
+    return *std::lower_bound(lives_.host.begin(), lives_.host.end(), t,
+                             [](const HostStay& stay, TensorId of) { return stay.tensor < of; });
   }
 
   std::vector<int32_t> FirstNeededFirst(std::span<const int32_t> fetched) const {

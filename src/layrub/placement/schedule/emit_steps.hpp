@@ -23,7 +23,7 @@ struct Emitted {
   Plan plan;
   std::vector<pack::Interval> device;  ///< by block
   std::vector<int32_t> follows;      ///< by block: the one whose first bytes go on in it, or kNone
-  std::vector<pack::Interval> host;  ///< by index into Lifetimes::host
+  std::vector<pack::Interval> host;  ///< by index into Lifetimes::host, of both other tiers
   std::vector<int32_t> run_starts;   ///< by run: its first step
 };
 

@@ -29,6 +29,7 @@ class Placer {
 
   Plan Place(int64_t padding) {
     plan_.host_bytes = PlaceFixed(Sorted(out_.host, padding, Tier::kHost), Tier::kHost, 0);
+    plan_.spill_bytes = PlaceFixed(Sorted(out_.host, padding, Tier::kFile), Tier::kFile, 0);
     const Ranges device = Sorted(out_.device, padding, Tier::kDevice);
     plan_.device_bytes = decision_.may_move
                              ? PlaceMoving(device)
@@ -102,8 +103,9 @@ class Placer {
   }
 
   void SetOffsets(const Ranges& ranges, const Packing& packing, Tier tier) {
-    std::vector<int64_t> offsets(ranges.number.size());
-    for (size_t i = 0; i < offsets.size(); ++i) offsets[ranges.number[i]] = packing.offsets[i];
+    std::vector<int64_t> offsets(tier == Tier::kDevice ? out_.device.size() : out_.host.size());
+    for (size_t i = 0; i < ranges.number.size(); ++i)
+      offsets[ranges.number[i]] = packing.offsets[i];
     for (Home& home : plan_.homes) {
       if (home.tier == tier) home.offset = offsets[home.offset];
     }

@@ -1,7 +1,9 @@
 #include "layrub/placement/schedule/schedule.hpp"
 
+#include <algorithm>
 #include <string>
 
+#include "layrub/placement/ir/spill.hpp"
 #include "layrub/placement/schedule/emit_steps.hpp"
 #include "layrub/placement/schedule/place_ranges.hpp"
 #include "layrub/placement/schedule/waits.hpp"
@@ -14,7 +16,18 @@ Plan StepsOf(const Graph& graph, const Decision& decision, const Lifetimes& live
 
 Plan PackSteps(const Graph& graph, const Decision& decision, const Lifetimes& lives,
                int64_t padding) {
-  return PlaceRanges(graph, decision, lives, EmitSteps(graph, decision, lives), padding);
+  const auto pack = [&](const Lifetimes& spilled) {
+    return PlaceRanges(graph, decision, spilled, EmitSteps(graph, decision, spilled), padding);
+  };
+  Plan plan = pack(lives);
+  // What fits at each moment may not be packed into as many bytes.
+  Lifetimes spilled = lives;
+  for (int64_t bytes = decision.host_bytes; plan.host_bytes > decision.host_bytes && bytes > 0;) {
+    bytes = std::max<int64_t>(0, bytes - (plan.host_bytes - decision.host_bytes));
+    SpillStays(graph, decision, bytes, &spilled);
+    plan = pack(spilled);
+  }
+  return plan;
 }
 
 Result<Plan> Schedule(const Graph& graph, const Decision& decision, int64_t padding) {

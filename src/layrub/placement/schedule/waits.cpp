@@ -115,7 +115,8 @@ class WaitAdder {
  public:
   WaitAdder(const Graph& graph, Plan* plan) : plan_(*plan) {
     lane_clock_.fill(kStart);
-    std::array<std::vector<int64_t>, 2> offsets{{{0}, {0}}};
+    std::array<std::vector<int64_t>, kTiers> offsets;
+    offsets.fill({0});
     for (PlanWalk walk(graph, plan_); walk.Next();) {
       for (const layrub::Access& access : walk.accesses()) {
         if (walk.IsResident(access)) continue;  // one lane alone touches it
@@ -220,7 +221,7 @@ class WaitAdder {
 
   Plan& plan_;
   std::vector<StepAccess> accesses_;          ///< in order of steps
-  std::array<Touched, 2> touched_;            ///< by tier
+  std::array<Touched, kTiers> touched_;       ///< by tier
   std::array<LaneClock, kLanes> lane_clock_;  ///< what the next step of each lane comes after
   std::vector<LaneClock> finished_with_;      ///< by step: what has finished once it has
   std::vector<Access> at_hand_;               ///< of the step at hand

@@ -15,6 +15,7 @@
 #include "layrub/placement/cost/live_bytes.hpp"
 #include "layrub/placement/cost/run_starts.hpp"
 #include "layrub/placement/cost/scratch.hpp"
+#include "layrub/placement/cost/shared_link.hpp"
 #include "layrub/placement/cost/timeline.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
 #include "layrub/placement/ir/operands.hpp"
@@ -131,7 +132,7 @@ class Search {
  private:
   struct Packed {
     int64_t bytes = kUnlimited;
-    int64_t host_bytes = kUnlimited;
+    bool fits_off_device = false;
     double seconds = kNever;
   };
   /// The fastest that a preset has made.
@@ -171,6 +172,7 @@ class Search {
   void ConsiderOther(const Result<Decision>& decision) {
     if (!decision.ok() || IsSame(decision.value(), other_)) return;
     other_ = decision.value();
+    other_.host_bytes = HostBytes(budget_);
     if (const double seconds = Consider(other_); fits_ && seconds > kNear * best_seconds_) return;
     Decision as_it_is = other_;
     if (const Result<Lifetimes> lives = FindLifetimes(graph_, as_it_is); lives.ok())
@@ -234,7 +236,9 @@ class Search {
     const auto [start, is_new] = starts_.try_emplace(forms);
     if (is_new) {
       start->second = InFrugalForms(graph_, forms);
-      for (size_t t = 0; t < homes_.size(); ++t) start->second.decision.tensors[t].home = homes_[t];
+      Decision& decision = start->second.decision;
+      for (size_t t = 0; t < homes_.size(); ++t) decision.tensors[t].home = homes_[t];
+      decision.host_bytes = HostBytes(budget_);
     }
     return start->second;
   }
@@ -312,7 +316,7 @@ class Search {
     decision->enough_bytes = enough;
     decision->may_move = may_move;
     Plan plan = schedule::PackSteps(graph_, *decision, lives);
-    Packed packed{plan.device_bytes, plan.host_bytes};
+    Packed packed{plan.device_bytes, FitsOffDevice(plan, budget_)};
     if (packed.bytes > available_) return packed;  // how fast it is does not matter
     schedule::AddWaits(graph_, &plan);
     packed.seconds = Simulate(graph_, plan, machine_).seconds;
@@ -322,7 +326,7 @@ class Search {
   /// Takes the decision if it is faster than the best so far and fits; while none fits, if it
   /// needs fewer bytes.
   void Take(const Decision& decision, const Packed& packed) {
-    const bool fits = packed.bytes <= available_ && packed.host_bytes <= budget_.host;
+    const bool fits = packed.bytes <= available_ && packed.fits_off_device;
     if (fits && fits_ && packed.seconds >= best_seconds_) return;
     if (!fits && (fits_ || (best_ && packed.bytes >= best_bytes_))) return;
     best_ = decision;
@@ -370,8 +374,9 @@ std::optional<Decision> WithStateAway(const Graph& graph, const Machine& machine
 
 }  // namespace
 
-Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& budget,
+Result<Decision> Auto(const Graph& graph, const Machine& device, const Budget& budget,
                       const SearchOptions& options) {
+  const Machine machine = budget.host == 0 ? OffloadRates(device, budget) : device;
   const int64_t available = budget.device - budget.reserved;
   const Homes on_device = cost::AllOnDevice(graph), on_host = cost::AllOnHost(graph);
   const int64_t floor = cost::FloorBytes(graph, on_device);
@@ -385,7 +390,7 @@ Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& 
     if (auto found = WithStateAway(graph, machine, budget, options)) return std::move(*found);
   }
   // What is told to be the smallest budget has to do, and that is what is found without any.
-  const Budget least{.device = 0, .host = budget.host};
+  const Budget least{.device = 0, .host = budget.host, .spill = budget.spill};
   if (offload) {
     Search search(graph, machine, least, on_host, options);
     Result<Decision> found = search.Run();

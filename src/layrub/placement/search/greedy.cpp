@@ -42,6 +42,7 @@ class Runner {
 
   void Store(Decision* decision) {
     decision->runs = std::move(runs_);
+    decision->host_bytes = start_.host_bytes;
     for (size_t t = 0; t < graph_.tensors.size(); ++t) {
       TensorState& state = device_[static_cast<TensorId>(t)];
       TensorDecision& stored = decision->tensors[t];
@@ -49,7 +50,7 @@ class Runner {
       stored.home = start_.tensors[t].home;
       const Tensor& tensor = graph_.tensors[t];
       const bool leaves =
-          tensor.is_state() ? stored.home == Tier::kHost : tensor.keep && !state.resident;
+          tensor.is_state() ? stored.home != Tier::kDevice : tensor.keep && !state.resident;
       if (leaves && state.last != kNone)
         stored.gaps.push_back(ToTheEnd({state.last, false, false}, decision->runs));
     }

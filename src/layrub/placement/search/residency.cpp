@@ -92,7 +92,7 @@ Residency ResidencyOf(const Graph& graph, const Decision& decision) {
   });
   std::vector<Tier> homes;
   for (const TensorDecision& tensor : decision.tensors) homes.push_back(tensor.home);
-  return {decision.runs, std::move(uses), std::move(away), std::move(homes)};
+  return {decision.runs, std::move(uses), std::move(away), std::move(homes), decision.host_bytes};
 }
 
 bool IsDropped(const Residency& residency, TensorId t, size_t use) {
@@ -124,6 +124,7 @@ Residency WithoutRun(const Graph& graph, const Residency& residency, RunId run,
       Join(residency.evictions[t], residency.uses[t], gone, [&](Eviction away) { add(t, away); });
   });
   less.homes = residency.homes;
+  less.host_bytes = residency.host_bytes;
   if (numbers != nullptr) *numbers = std::move(number);
   return less;
 }
@@ -134,7 +135,7 @@ Residency WithRun(const Graph& graph, const Residency& residency, RunId before, 
   Run again = *first;
   again.recompute = true;
   again.aliases.clear();
-  Residency more{residency.runs, {}, {}, residency.homes};
+  Residency more{residency.runs, {}, {}, residency.homes, residency.host_bytes};
   more.runs.insert(more.runs.begin() + before, again);
   more.uses = FindUses(graph, more.runs);
   more.evictions = Buckets<Eviction>(residency.evictions.size(), [&](const auto& add) {
@@ -157,6 +158,7 @@ Decision Lower(const Graph& graph, const Residency& residency) {
   Decision decision;
   decision.runs = residency.runs;
   decision.tensors.resize(graph.tensors.size());
+  decision.host_bytes = residency.host_bytes;
   for (size_t t = 0; t < residency.evictions.size(); ++t) {
     const std::span<const Use> uses = residency.uses[t];
     const std::span<const Eviction> away = residency.evictions[t];

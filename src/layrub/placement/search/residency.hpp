@@ -35,6 +35,7 @@ struct Residency {
   /// back.
   Buckets<Eviction> evictions;
   std::vector<Tier> homes;  ///< by tensor, see TensorDecision
+  int64_t host_bytes = 0;   ///< see Decision
 };
 
 Residency ResidencyOf(const Graph& graph, const Decision& decision);

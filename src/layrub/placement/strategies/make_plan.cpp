@@ -32,6 +32,10 @@ Status CheckBudget(const Graph& graph, const Plan& plan, const Budget& budget) {
   if (plan.host_bytes > budget.host)
     return DoesNotFit(plan.strategy, "host memory", plan.host_bytes, budget.host,
                       "it fits with --host_memory");
+  if (plan.spill_bytes > budget.spill)
+    return DoesNotFit(plan.strategy,
+                      "the spill file beside " + FormatBytes(plan.host_bytes) + " of host memory",
+                      plan.spill_bytes, budget.spill, "it fits with --spill_memory");
   return Status::Ok();
 }
 
@@ -53,8 +57,9 @@ Result<Plan> PlanBy(const std::string& strategy, const Graph& graph, const Machi
                     const Budget& budget, int64_t padding, const SearchOptions& options = {}) {
   const auto decide = placement::strategies::FindStrategy(strategy, options);
   if (!decide.ok()) return decide.status();
-  const Result<placement::Decision> decision = decide.value()(graph, machine, budget);
+  Result<placement::Decision> decision = decide.value()(graph, machine, budget);
   if (!decision.ok()) return decision.status();
+  decision.value().host_bytes = placement::HostBytes(budget);
   Result<Plan> plan = placement::schedule::Schedule(graph, decision.value(), padding);
   if (!plan.ok()) return plan;
   if (const auto faster = placement::cost::FreeWorkspaces(graph, machine, decision.value())) {

@@ -107,7 +107,9 @@ inline HandMade Chain() {
 /// A machine with one FLOP a second, a link of `units` units a second each way, and no latency.
 inline Machine LinkMachine(double units) {
   const double rate = units * static_cast<double>(kAlignment);
-  return {"link", 1, 1e12, rate, rate, 2 * rate, 0};
+  Machine machine{"link", 1, 1e12, rate, rate, 2 * rate, 0};
+  machine.file_write = machine.file_read = rate;
+  return machine;
 }
 
 }  // namespace layrub::testing

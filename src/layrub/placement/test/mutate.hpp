@@ -53,7 +53,7 @@ inline std::optional<Lane> LaneOf(const Step& step) {
 /// Does `step` need the range of `tensor` in `tier` to exist?
 inline bool Uses(const Graph& graph, const Step& step, Tier tier, TensorId tensor) {
   if (IsCopy(step)) return step.tensor == tensor;
-  if (tier == Tier::kHost) return false;
+  if (tier != Tier::kDevice) return false;
   if (IsMove(step)) return step.tensor == tensor;
   if (step.kind == StepKind::kAlias) return step.on == tensor;
   if (step.kind != StepKind::kRun) return false;
@@ -224,7 +224,7 @@ inline std::vector<Mutation> OfRecompute(const Graph& graph, const Plan& plan, i
 }
 
 /// The first byte that is needed of what the Offload `last` saves: Prefetches begin there at the
-/// earliest, or it is left in the host tier. All is said to be needed where
+/// earliest, or it is left where it is. All is said to be needed where
 /// nothing comes back: then the Offload is a step too many.
 inline int64_t FirstNeeded(const Plan& plan, int32_t last) {
   const TensorId tensor = plan.steps[last].tensor;
@@ -233,7 +233,7 @@ inline int64_t FirstNeeded(const Plan& plan, int32_t last) {
     const Step& step = plan.steps[i];
     if (step.tensor != tensor) continue;
     if (IsPrefetch(step)) first = std::min(first.value_or(step.begin), step.begin);
-    if (IsOffload(step) || (step.kind == StepKind::kFree && step.tier == Tier::kHost))
+    if (IsOffload(step) || (step.kind == StepKind::kFree && step.tier != Tier::kDevice))
       return first.value_or(0);
   }
   return 0;

@@ -18,6 +18,9 @@ namespace layrub::testing {
 using namespace placement;  // NOLINT(google-build-using-namespace): tests look inside
 namespace {
 
+/// In units of kAlignment: in less than this, what is away of a random graph rarely fits.
+constexpr int kMostHost = 30;
+
 class Dice {
  public:
   Dice(const Graph& graph, uint64_t seed, bool reckless)
@@ -33,6 +36,7 @@ class Dice {
     for (size_t id = 0; id < graph_.tensors.size(); ++id)
       ChooseResidence(static_cast<TensorId>(id));
     for (size_t run = 0; run < decision_.runs.size(); ++run) ChooseAliases(static_cast<RunId>(run));
+    if (Chance(50)) decision_.host_bytes = kAlignment * Pick(0, kMostHost);
     return decision_;
   }
 

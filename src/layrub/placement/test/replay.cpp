@@ -35,12 +35,14 @@ class Player {
  public:
   Player(const Graph& graph, const Plan& plan) : graph_(graph), finished_(plan.steps.size()) {
     const size_t n = graph.tensors.size();
-    offset_ = {std::vector<int64_t>(n), std::vector<int64_t>(n)};
+    offset_.fill(std::vector<int64_t>(n));
+    away_.resize(n);
     on_device_.resize(n);
     number_.resize(n);
     for (uint64_t& number : number_) number = ++last_number_;
     memory_[0].resize(static_cast<size_t>(plan.device_bytes / kAlignment));
     memory_[1].resize(static_cast<size_t>(plan.host_bytes / kAlignment));
+    memory_[2].resize(static_cast<size_t>(plan.spill_bytes / kAlignment));
     for (const Home& home : plan.homes) {
       offset_[Index(home.tier)][home.tensor] = home.offset;
       on_device_[home.tensor] = home.tier == Tier::kDevice;
@@ -49,7 +51,7 @@ class Player {
     for (size_t i = 0; i < plan.steps.size(); ++i) Queue(plan.steps[i], static_cast<int32_t>(i));
     for (const Home& home : plan.homes) left_.push_back(Of(home.tensor, Index(home.tier), false));
     for (TensorId tensor : plan.readable)
-      left_.push_back(Of(tensor, on_device_[tensor] ? 0 : 1, false));
+      left_.push_back(Of(tensor, on_device_[tensor] ? 0 : away_[tensor], false));
   }
 
   std::string Play(uint64_t seed) {
@@ -94,11 +96,15 @@ class Player {
 
   /// Program order decides which range a step means and which number each value is.
   void Queue(const Step& step, int32_t index) {
-    const size_t tier = step.tier == Tier::kDevice ? 0 : 1;
+    const size_t tier = Index(step.tier);
     switch (step.kind) {
       case StepKind::kAlloc:
         offset_[tier][step.tensor] = step.offset;
-        if (tier == 0) on_device_[step.tensor] = true;
+        if (tier == 0) {
+          on_device_[step.tensor] = true;
+        } else {
+          away_[step.tensor] = tier;
+        }
         return;
       case StepKind::kFree:
         if (tier == 0) on_device_[step.tensor] = false;  // a part is nothing to work with
@@ -197,9 +203,10 @@ class Player {
   }
 
   const Graph& graph_;
-  std::array<std::vector<uint64_t>, 2> memory_;
-  std::array<std::vector<int64_t>, 2> offset_;
+  std::array<std::vector<uint64_t>, kTiers> memory_;
+  std::array<std::vector<int64_t>, kTiers> offset_;
   std::vector<bool> on_device_;
+  std::vector<size_t> away_;  // per tensor, the tier off the device where it was last
   std::vector<uint64_t>
       number_;  // per tensor, what stands for its value at this point of program order
   uint64_t last_number_ = 0;

@@ -448,7 +448,7 @@ TEST_F(CheckRecompute, IsObjectedToWhereItDoesNot) {
          [](Graph* graph, Step*) { graph->ops[1].forms[0].scratch[1].deterministic = false; });
   expect("(recompute conv): reads x, which has changed since it ran first",
          [](Graph* graph, Step*) { graph->ops[1].forms[0].writes.push_back(3); });
-  expect("names a tensor, lane, operation or form that does not exist",
+  expect("names a tensor, tier, lane, operation or form that does not exist",
          [](Graph*, Step* again) { again->op = 99; });
 }
 

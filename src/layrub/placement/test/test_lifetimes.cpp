@@ -206,7 +206,7 @@ TEST(Lifetimes, RefusesStateThatDoesNotBeginOrEndInItsHome) {
     EXPECT_NE(Refusal(net.graph, wrong).find("tensor w: " + why), std::string::npos)
         << Refusal(net.graph, wrong);
   };
-  const std::string both_ends = "its home is in the host tier, where it has to begin and to end";
+  const std::string both_ends = "its home is off the device, where it has to begin and to end";
   refused({}, Tier::kHost, both_ends);
   refused({FromTheStart(uses.front())}, Tier::kHost, both_ends);
   refused({ToTheEnd(uses.back(), decision.runs)}, Tier::kHost, both_ends);
@@ -217,7 +217,7 @@ TEST(Lifetimes, RefusesStateThatDoesNotBeginOrEndInItsHome) {
           "a/forward needs its value, which was dropped");
   Decision other = resident;
   other.tensors[1].home = Tier::kHost;
-  EXPECT_NE(Refusal(net.graph, other).find("tensor x: its home cannot be in the host tier"),
+  EXPECT_NE(Refusal(net.graph, other).find("tensor x: its home has to be on the device"),
             std::string::npos);
 }
 

@@ -152,11 +152,13 @@ TEST(PlanText, NamesTheBytesOfWhatIsNotWhole) {
 
 TEST(PlanText, ErrorsNameTheLine) {
   const Graph graph = Chain().graph;
-  const std::string head = "layrub-plan 3\nstrategy keep\n";
+  const std::string head = "layrub-plan 4\nstrategy keep\n";
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"layrub-graph 1\n", "line 1: expected 'layrub-plan 3'"},
+      {"layrub-graph 1\n", "line 1: expected 'layrub-plan 4'"},
       {head + "device_bytes many\n", "line 3: expected 'device_bytes <bytes>'"},
       {head + "host_bytes -1\n", "line 3: expected 'host_bytes <bytes>'"},
+      {head + "spill_bytes\n", "line 3: expected 'spill_bytes <bytes>'"},
+      {head + "0 copy file host x\n", "line 3: a copy begins or ends on the device"},
       {head + "pass_end 1 2\n", "line 3: expected 'pass_end"},
       {head + "readable x nothing\n", "line 3: the graph has no tensor 'nothing'"},
       {head + "banana\n", "line 3: 'banana' is not a record"},
@@ -170,7 +172,7 @@ TEST(PlanText, ErrorsNameTheLine) {
       {head + "0 alloc disk x 0\n", "line 3: expected '<step> alloc"},
       {head + "0 alloc device x\n", "line 3: expected '<step> alloc"},
       {head + "0 alloc device x 0 256\n", "line 3: expected '... <tensor> ... [<begin> <end>]"},
-      {head + "0 free device\n", "line 3: expected '<step> free <device|host> <tensor> [<begin>"},
+      {head + "0 free device\n", "line 3: expected '<step> free <device|host|file> <tensor> "},
       {head + "0 free device x half 1024\n", "line 3: expected '... <tensor>"},
       {head + "0 free device x 256 256\n", "line 3: tensor x has no bytes 256 to 256, it has 1024"},
       {head + "0 free device x -256 256\n", "line 3: tensor x has no bytes -256 to 256"},
@@ -181,7 +183,7 @@ TEST(PlanText, ErrorsNameTheLine) {
       {head + "0 alias x on q\n", "line 3: the graph has no tensor 'q'"},
       {head + "0 copy device x\n", "line 3: expected '<step> copy"},
       {head + "0 copy device disk x\n", "line 3: expected '<step> copy"},
-      {head + "0 copy host host x\n", "line 3: nothing is copied within the host tier"},
+      {head + "0 copy host host x\n", "line 3: a copy begins or ends on the device"},
       {head + "0 copy device device x\n", "line 3: expected '<step> copy"},
       {head + "0 copy device device x 512 0\n", "line 3: expected '... <tensor>"},
       {head + "0 copy device host q\n", "line 3: the graph has no tensor 'q'"},

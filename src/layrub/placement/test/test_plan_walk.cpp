@@ -106,13 +106,15 @@ TEST(PlanWalk, CountsTheBytesOfAllRangesThatAreBoundAndNeverMoreThanTheArenaHas)
     const Plan plan =
         placement::schedule::Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
     for (PlanWalk walk(graph, plan); walk.Next();) {
-      std::array<int64_t, 2> bytes{};
+      std::array<int64_t, kTiers> bytes{};
       for (const LiveRange& range : walk.ranges())
         bytes[Index(range.tier)] += range.bound > 0 ? range.bytes : 0;
       ASSERT_EQ(walk.live_bytes(Tier::kDevice), bytes[0]) << seed << " step " << walk.number();
       ASSERT_EQ(walk.live_bytes(Tier::kHost), bytes[1]) << seed << " step " << walk.number();
       ASSERT_LE(bytes[0], plan.device_bytes);
+      ASSERT_EQ(walk.live_bytes(Tier::kFile), bytes[2]) << seed << " step " << walk.number();
       ASSERT_LE(bytes[1], plan.host_bytes);
+      ASSERT_LE(bytes[2], plan.spill_bytes);
     }
   }
 }

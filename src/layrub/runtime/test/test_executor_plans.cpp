@@ -10,6 +10,7 @@
 
 #include "layrub/device/backend.hpp"
 #include "layrub/device/device.hpp"
+#include "layrub/placement/check/check.hpp"
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
@@ -129,17 +130,25 @@ TEST_P(PlansTest, ReadsNothingThatIsGone) {
   }
 }
 
-TEST_P(PlansTest, GivesTheSameBitsWithAFileAsHostTier) {
+TEST_P(PlansTest, GivesTheSameBitsWhereWhatDoesNotFitIntoHostMemoryIsInAFile) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend(::testing::TempDir());
-  for (const auto& [graph, plan] : Plans(kPadding)) {
-    for (const bool poison : {false, true}) {
-      Executor executor(graph, plan, backend.get(), {.poison = poison});
+  int64_t spilled = 0;
+  for (const auto& [graph, in_memory] : Plans()) {
+    for (const int64_t part : {0, 2}) {
+      const Budget budget{.device = SmallestBudget(graph, GetParam()),
+                          .host = part == 0 ? 0 : in_memory.host_bytes / part,
+                          .spill = kNoBounds.spill};
+      const Plan plan =
+          MakePlanOfAnySize(graph, {}, budget, GetParam(), part == 0 ? kPadding : 0).value();
+      ASSERT_EQ(Check(graph, plan, {kNoBounds.device, budget.host, budget.spill}),
+                std::vector<std::string>());
+      spilled += plan.spill_bytes;
+      Executor executor(graph, plan, backend.get(), {.poison = true});
       Run(&executor);
-      if (poison) {
-        EXPECT_TRUE(executor.SentinelsIntact()) << graph.name;
-      }
+      EXPECT_TRUE(executor.SentinelsIntact()) << graph.name;
     }
   }
+  EXPECT_EQ(spilled > 0, testing::Moves(GetParam()) || testing::Adapts(GetParam()));
 }
 
 TEST_P(PlansTest, WritesNothingBetweenRanges) {
@@ -206,7 +215,7 @@ void ExpectTheBitsOfNoPlan(const Graph& graph, const Plan& plan, Backend* backen
 }
 
 TEST(RandomDecisions, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
-  const std::unique_ptr<Backend> backend = MakeCpuBackend();
+  const std::unique_ptr<Backend> backend = MakeCpuBackend(::testing::TempDir());
   for (int seed = 1; seed <= 3 * kSeeds; ++seed) {
     const Graph graph = RandomGraph(seed, 3 + seed % 23);
     const Result<Plan> plan =
@@ -217,7 +226,7 @@ TEST(RandomDecisions, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
 }
 
 TEST(MovingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
-  const std::unique_ptr<Backend> backend = MakeCpuBackend();
+  const std::unique_ptr<Backend> backend = MakeCpuBackend(::testing::TempDir());
   int64_t moves = 0;
   for (int seed = 0; seed < 20; ++seed) {
     const Graph graph = RandomGraph(seed, 100);
@@ -235,7 +244,8 @@ TEST(MovingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
 
 TEST(SlidingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
   const std::unique_ptr<Device> device = MakeEmulatedDevice(int64_t{1} << 26);
-  const std::unique_ptr<Backend> on_cpu = MakeCpuBackend(), emulated = device->MakeBackend("");
+  const std::unique_ptr<Backend> on_cpu = MakeCpuBackend(::testing::TempDir()),
+                                 emulated = device->MakeBackend(::testing::TempDir());
   device->BeginKernel();  // the toy's operations are host functions
   int64_t slides = 0, parts = 0;
   for (int seed = 0; seed < 2 * kSeeds; ++seed) {

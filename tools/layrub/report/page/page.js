@@ -52,6 +52,7 @@ function showFigures() {
     stateStays ? 'no plan takes less' : 'no plan with all state on the device takes less');
   if (!stateStays) show('State floor', sizeText(summary.state_floor_bytes), 'no plan takes less');
   show('Host memory', summary.host_peak_bytes ? sizeText(summary.host_peak_bytes) : 'none');
+  if (summary.spill_bytes) show('Spill file', sizeText(summary.spill_bytes), 'what does not fit into --host_memory');
   const factor = summary.keep_seconds ? `${(summary.predicted_seconds / summary.keep_seconds).toFixed(2)} × keep's, ` : '';
   show('Iteration, predicted', timeText(summary.predicted_seconds), `${factor}machine ${summary.machine}`);
   if (summary.measured_seconds !== null) {

@@ -217,7 +217,7 @@ TEST_P(PacesTest, PlansThatMoveTensorsWithinTheDeviceComputeTheBitsOfNoPlan) {
     const Plan plan = placement::schedule::Schedule(graph, decision).value();
     if (MovesIn(plan) == 0) continue;
     moves += MovesIn(plan);
-    Job job(graph, plan);
+    Job job(graph, plan, ::testing::TempDir());
     EXPECT_EQ(job.Iterate(kIterations), Nothing()) << graph.name;
   }
   EXPECT_GT(moves, 3);
@@ -231,7 +231,7 @@ TEST_P(PacesTest, PlansInWhichTensorsSlideComputeTheBitsOfNoPlan) {
     const Plan plan =
         WithSlides(graph, placement::schedule::Schedule(graph, decision).value(), seed);
     slides += SlidesIn(graph, plan);
-    Job job(graph, plan, "", {.poison = seed % 3 == 0});
+    Job job(graph, plan, ::testing::TempDir(), {.poison = seed % 3 == 0});
     EXPECT_EQ(job.Iterate(kIterations), Nothing()) << graph.name;
   }
   EXPECT_GT(slides, 100);
@@ -261,11 +261,14 @@ TEST_P(PacesTest, RecordsWhenEachLaneWorked) {
   }
 }
 
-TEST_P(PacesTest, AFileAsHostTierGivesTheSameBits) {
+TEST_P(PacesTest, WhatDoesNotFitIntoHostMemoryIsInAFileWithTheSameBits) {
   for (int seed = 1; seed <= 6; ++seed) {
     const Graph graph = RandomGraph(seed, 20);
-    Job job(graph, PlanTightly(graph, "hybrid"), ::testing::TempDir());
-    EXPECT_FALSE(job.backend->HostIsMemory());
+    const int64_t host = PlanTightly(graph, "hybrid").host_bytes * (seed % 3) / 3;
+    const Plan plan =
+        MakePlan(graph, {}, {.host = host, .spill = kNoBounds.spill}, "hybrid").value();
+    EXPECT_GT(plan.spill_bytes, 0) << graph.name;
+    Job job(graph, plan, ::testing::TempDir());
     EXPECT_EQ(job.Iterate(kIterations), Nothing()) << graph.name;
   }
 }

@@ -1,0 +1,61 @@
+#include "layrub/placement/ir/spill.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "layrub/placement/ir/load_tree.hpp"
+
+namespace layrub::placement {
+namespace {
+
+/// Runs [begin, end) during which a stay takes host memory, and how often it is copied for that.
+struct Taken {
+  RunId begin = 0;
+  RunId end = 0;
+  int64_t bytes = 0;
+  double copies = 0;
+};
+
+Taken TakenBy(const Graph& graph, const Decision& decision, const HostStay& stay) {
+  const auto run_count = static_cast<RunId>(decision.runs.size());
+  Taken taken{stay.home ? 0 : stay.offloads.front(), std::min(stay.end + 1, run_count),
+              Aligned(graph.tensors[stay.tensor].bytes),
+              static_cast<double>(stay.offloads.size())};
+  for (const Gap& gap : decision.tensors[stay.tensor].gaps) {
+    if (!gap.dropped && gap.before != run_count) ++taken.copies;
+  }
+  return taken;
+}
+
+}  // namespace
+
+void SpillStays(const Graph& graph, const Decision& decision, int64_t host_bytes,
+                Lifetimes* lives) {
+  std::vector<Taken> taken;
+  int64_t all = 0;
+  for (HostStay& stay : lives->host) {
+    stay.tier = Tier::kHost;
+    taken.push_back(TakenBy(graph, decision, stay));
+    all += taken.back().bytes;
+  }
+  if (all <= host_bytes) return;
+  std::vector<size_t> order(taken.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto worth = [&](size_t i) {
+    return taken[i].copies / std::max(1, taken[i].end - taken[i].begin);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return worth(a) > worth(b); });
+  LoadTree load(std::vector<int64_t>(decision.runs.size()));
+  for (const size_t i : order) {
+    const auto& [begin, end, bytes, copies] = taken[i];
+    const bool fits =
+        bytes <= host_bytes && load.LastAbove(begin, end, host_bytes - bytes) == kNone;
+    if (fits) load.Add(begin, end, bytes);
+    lives->host[i].tier = fits ? Tier::kHost : Tier::kFile;
+  }
+}
+
+}  // namespace layrub::placement

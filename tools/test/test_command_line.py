@@ -244,6 +244,18 @@ class CommandLine(DigitsTest):
             self.assertGreater(summary["bytes_offloaded"], 0)
             self.assertIn("bit-equal: yes", run("diff", "ram.caffemodel", "run_iter_4.caffemodel").out)
             self.assertEqual([], os.listdir("spill"))
+            self.assertEqual(0, summary["host_bytes"])
+        half = str(summary["spill_bytes"] // 2)
+        both, result = self.train("--placement=hybrid", "--spill_file=spill", "--host_memory=" + half)
+        self.assertIn("bit-equal: yes", run("diff", "ram.caffemodel", "run_iter_4.caffemodel").out)
+        self.assertTrue(0 < both["host_bytes"] <= int(half) and both["spill_bytes"] > 0, both)
+        self.assertRegex(result.err, r"\] Placement: hybrid, .* host [\d.]+ MiB, file [\d.]+ MiB")
+        least = run("plan", "--solver=solver.prototxt", "--placement=hybrid", "--host_memory=" + half, "--spill_memory=256")
+        self.assertEqual(2, least.code)
+        needed = re.search(r"--spill_memory=(\d+)", least.out + least.err)
+        self.assertEqual(both["spill_bytes"], int(needed.group(1)))
+        self.fails(run("train", "--solver=solver.prototxt", "--placement=hybrid", "--spill_memory=1GiB"),
+                   "spill_memory bounds a file that is not named")
         write("spill/file", "precious")
         self.fails(run("train", "--solver=solver.prototxt", "--placement=hybrid", "--spill_file=spill/file"),
                    "Cannot make the spill file spill/file: File exists")

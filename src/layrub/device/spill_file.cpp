@@ -7,12 +7,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <future>
 #include <iterator>
 #include <limits>
+#include <new>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "layrub/base/bytes.hpp"
@@ -21,6 +25,22 @@
 
 namespace layrub {
 namespace {
+
+/// What is written and read past the cache begins and ends at multiples of this: of the blocks of
+/// any disk.
+constexpr int64_t kBlock = 4096;
+/// So many bytes a request has, and so many are under way at a time.
+constexpr int64_t kPiece = int64_t{1} << 20;
+constexpr int64_t kInFlight = 4;
+
+int64_t BlockBelow(int64_t offset) { return offset / kBlock * kBlock; }
+int64_t BlockAbove(int64_t offset) { return BlockBelow(offset + kBlock - 1); }
+
+/// Asks for `file` to be used past the cache; false: its file system cannot do that.
+bool MakeDirect(int file) {
+  const int flags = fcntl(file, F_GETFL);
+  return flags >= 0 && fcntl(file, F_SETFL, flags | O_DIRECT) == 0;
+}
 
 /// Bytes of address space that stand for `bytes` of a file.
 int64_t AddressBytes(int64_t bytes) { return Aligned(std::max<int64_t>(bytes, 1)); }
@@ -47,7 +67,7 @@ bool IsFolder(const std::string& path) {
 
 }  // namespace
 
-SpillFile::SpillFile(std::string path) : path_(std::move(path)) {}
+SpillFile::SpillFile(std::string path, int64_t large) : path_(std::move(path)), large_(large) {}
 
 SpillFile::~SpillFile() {
   while (!ranges_.empty()) Free(const_cast<char*>(ranges_.begin()->first));
@@ -57,7 +77,8 @@ void* SpillFile::Allocate(int64_t bytes) {
   if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - kAlignment) return nullptr;
   const int file = Open();
   OwnedFile owned(file);
-  Reserve(file, Aligned(bytes));
+  const bool direct = bytes >= large_ && MakeDirect(file);
+  Reserve(file, BlockAbove(bytes));
   void* memory = mmap(nullptr, static_cast<size_t>(AddressBytes(bytes)), PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
@@ -65,7 +86,7 @@ void* SpillFile::Allocate(int64_t bytes) {
                   path_);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  ranges_[static_cast<const char*>(memory)] = {bytes, owned.Release()};
+  ranges_[static_cast<const char*>(memory)] = {bytes, owned.Release(), direct};
   return memory;
 }
 
@@ -84,7 +105,11 @@ void SpillFile::Copy(void* to, const void* from, int64_t bytes) {
   if (target.file >= 0 && source.file >= 0) {
     throw std::invalid_argument("SpillFile::Copy: from one file to another");
   }
-  if (target.file >= 0) {
+  if (target.direct) {
+    InPieces(target, bytes, true, static_cast<char*>(const_cast<void*>(from)));
+  } else if (source.direct) {
+    InPieces(source, bytes, false, static_cast<char*>(to));
+  } else if (target.file >= 0) {
     Write(target, static_cast<const char*>(from), bytes);
   } else if (source.file >= 0) {
     Read(static_cast<char*>(to), source, bytes);
@@ -133,8 +158,77 @@ SpillFile::Position SpillFile::Find(const void* address) const {
   if (range == ranges_.begin()) return {};
   --range;
   const int64_t offset = byte - range->first;
-  return offset < AddressBytes(range->second.bytes) ? Position{range->second.file, offset}
+  return offset < AddressBytes(range->second.bytes) ? Position{range->second.file, offset, range->second.direct}
                                                     : Position{};
+}
+
+/// Between `memory` and the bytes of the file from `at` on, several pieces at a time.
+void SpillFile::InPieces(const Position& at, int64_t bytes, bool write, char* memory) {
+  const int64_t pieces = (bytes + kPiece - 1) / kPiece;
+  std::atomic<int64_t> next{0};
+  const auto work = [&] {
+    for (int64_t i = next++; i < pieces; i = next++) {
+      // All but the first begin with a block.
+      const auto place = [&](int64_t piece) {
+        const int64_t offset = std::min(at.offset + bytes, BlockBelow(at.offset) + piece * kPiece);
+        return std::max(at.offset, offset);
+      };
+      const int64_t begin = place(i), end = i + 1 == pieces ? at.offset + bytes : place(i + 1);
+      const Position position{at.file, begin, true};
+      char* const part = memory + (begin - at.offset);
+      write ? WritePiece(position, part, end - begin) : ReadPiece(part, position, end - begin);
+    }
+  };
+  std::vector<std::future<void>> others;
+  try {
+    for (int64_t i = 1; i < std::min(pieces, kInFlight); ++i)
+      others.push_back(std::async(std::launch::async, work));
+  } catch (const std::system_error&) {
+    // No more threads can be had: those that there are do it all.
+  }
+  work();
+  for (std::future<void>& other : others) other.get();
+}
+
+/// In whole blocks; of those at the ends, what lies beside the piece is read before.
+void SpillFile::WritePiece(const Position& to, const char* from, int64_t bytes) {
+  const int64_t begin = BlockBelow(to.offset), end = BlockAbove(to.offset + bytes);
+  Buffer buffer = TakeBuffer();
+  char* const blocks = buffer.get();
+  if (begin < to.offset) Read(blocks, {to.file, begin, true}, kBlock);
+  const int64_t last = end - kBlock;
+  if (to.offset + bytes < end && (last > begin || begin == to.offset))
+    Read(blocks + (last - begin), {to.file, last, true}, kBlock);
+  std::memcpy(blocks + (to.offset - begin), from, static_cast<size_t>(bytes));
+  Write({to.file, begin, true}, blocks, end - begin);
+  GiveBuffer(std::move(buffer));
+}
+
+void SpillFile::ReadPiece(char* to, const Position& from, int64_t bytes) {
+  const int64_t begin = BlockBelow(from.offset), end = BlockAbove(from.offset + bytes);
+  Buffer buffer = TakeBuffer();
+  Read(buffer.get(), {from.file, begin, true}, end - begin);
+  std::memcpy(to, buffer.get() + (from.offset - begin), static_cast<size_t>(bytes));
+  GiveBuffer(std::move(buffer));
+}
+
+SpillFile::Buffer SpillFile::TakeBuffer() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!buffers_.empty()) {
+      Buffer buffer = std::move(buffers_.back());
+      buffers_.pop_back();
+      return buffer;
+    }
+  }
+  void* memory = nullptr;
+  if (posix_memalign(&memory, kBlock, kPiece + 2 * kBlock) != 0) throw std::bad_alloc();
+  return {static_cast<char*>(memory), &std::free};
+}
+
+void SpillFile::GiveBuffer(Buffer buffer) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  buffers_.push_back(std::move(buffer));
 }
 
 void SpillFile::Write(Position to, const char* from, int64_t bytes) const {

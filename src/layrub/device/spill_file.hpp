@@ -1,9 +1,12 @@
 #ifndef LAYRUB_DEVICE_SPILL_FILE_HPP_
 #define LAYRUB_DEVICE_SPILL_FILE_HPP_
 
+#include <cstdlib>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "layrub/device/tier_memory.hpp"
 
@@ -13,10 +16,17 @@ namespace layrub {
 /// returns. Its addresses are reserved and have no memory. A file loses its name as soon as it is
 /// open, so nothing is left behind however the process ends. What goes wrong is a
 /// failure (failure.hpp) whose message names the file and says what the system said.
+///
+/// A large file is written and read past the system's cache (O_DIRECT) where its file system can do
+/// that, in whole blocks and several pieces at a time: what is spilled is not to take the memory
+/// after all. Several threads may copy at a time, but one alone to the file.
 class SpillFile final : public TierMemory {
  public:
+  /// Files of fewer bytes are left to the system's cache.
+  static constexpr int64_t kLarge = int64_t{64} << 20;
+
   /// `path`: a folder, or a file that does not exist.
-  explicit SpillFile(std::string path);
+  explicit SpillFile(std::string path, int64_t large = kLarge);
   ~SpillFile() override;
 
   void* Allocate(int64_t bytes) override;
@@ -27,11 +37,13 @@ class SpillFile final : public TierMemory {
   struct Range {
     int64_t bytes = 0;
     int file = -1;
+    bool direct = false;  ///< past the system's cache
   };
   /// A byte of a file; file < 0: none.
   struct Position {
     int file = -1;
     int64_t offset = 0;
+    bool direct = false;
   };
 
   int Open() const;
@@ -39,9 +51,19 @@ class SpillFile final : public TierMemory {
   Position Find(const void* address) const;
   void Write(Position to, const char* from, int64_t bytes) const;
   void Read(char* to, Position from, int64_t bytes) const;
+  void InPieces(const Position& at, int64_t bytes, bool write, char* memory);
+  void WritePiece(const Position& to, const char* from, int64_t bytes);
+  void ReadPiece(char* to, const Position& from, int64_t bytes);
+
+  /// kPiece and two blocks, on a block's boundary.
+  using Buffer = std::unique_ptr<char, decltype(&std::free)>;
+  Buffer TakeBuffer();
+  void GiveBuffer(Buffer buffer);
 
   const std::string path_;
+  const int64_t large_;
   mutable std::mutex mutex_;
+  std::vector<Buffer> buffers_;  ///< that are not in use
   std::map<const char*, Range> ranges_;  ///< by first address
 };
 

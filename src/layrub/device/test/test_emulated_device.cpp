@@ -78,18 +78,18 @@ TEST_F(EmulatedDeviceTest, ItsPoolGivesZeros) {
 }
 
 TEST_F(EmulatedDeviceTest, ItsBackendMovesBytesBetweenTheTiers) {
-  for (const std::string& spill_file : {std::string(), ::testing::TempDir()}) {
-    const auto backend = device_->MakeBackend(spill_file);
+  const auto backend = device_->MakeBackend(::testing::TempDir());
+  for (const Tier tier : {Tier::kHost, Tier::kFile}) {
     EXPECT_EQ(backend->device(), device_.get());
     const std::vector<int> sent = {7, 8, 9};
     const int64_t bytes = 3 * sizeof(int);
     void* from = backend->Allocate(Tier::kDevice, bytes);
-    void* host = backend->Allocate(Tier::kHost, bytes);
+    void* away = backend->Allocate(tier, bytes);
     void* to = backend->Allocate(Tier::kDevice, bytes);
     device_->Copy(from, sent.data(), bytes);
-    backend->Copy(Lane::kSave, host, from, bytes);
-    backend->Wait(Lane::kLoad, backend->Record(Lane::kSave));
-    backend->Copy(Lane::kLoad, to, host, bytes);
+    backend->Copy(OffloadLane(tier), away, from, bytes);
+    backend->Wait(PrefetchLane(tier), backend->Record(OffloadLane(tier)));
+    backend->Copy(PrefetchLane(tier), to, away, bytes);
     backend->Synchronize();
     std::vector<int> received(3);
     device_->Copy(received.data(), to, bytes);
@@ -98,7 +98,7 @@ TEST_F(EmulatedDeviceTest, ItsBackendMovesBytesBetweenTheTiers) {
     device_->Copy(received.data(), to, bytes);
     EXPECT_EQ(received, std::vector<int>(3));
     for (void* memory : {from, to}) backend->Free(Tier::kDevice, memory);
-    backend->Free(Tier::kHost, host);
+    backend->Free(tier, away);
   }
   EXPECT_EQ(device_->free_bytes(), device_->total_bytes());
 }

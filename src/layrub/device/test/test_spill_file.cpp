@@ -86,6 +86,29 @@ TEST_F(SpillFileTest, GivesBackWhatWasWrittenAnywhereInIt) {
   }
 }
 
+/// Copies of any length from and to any place, past the system's cache, change no byte beside them.
+TEST_F(SpillFileTest, OfALargeFileCopiesOfAnyLengthChangeNothingBesideThem) {
+  constexpr int64_t kBytes = 5 << 20;
+  SpillFile tier(folder_, /*large=*/0);
+  auto* file = static_cast<char*>(tier.Allocate(kBytes));
+  std::vector<char> expected = Pattern(kBytes, 1), back(kBytes);
+  tier.Copy(file, expected.data(), kBytes);
+  int seed = 1;
+  for (const int64_t begin : {0, 256, 4096, 4352, 1048576 - 256, 1048576}) {
+    for (const int64_t bytes : {1, 256, 4095, 4096, 8192, 1048576, 1048577, 3 << 20}) {
+      const std::vector<char> part = Pattern(bytes, ++seed);
+      std::copy(part.begin(), part.end(), expected.begin() + begin);
+      tier.Copy(file + begin, part.data(), bytes);
+      std::vector<char> same(bytes);
+      tier.Copy(same.data(), file + begin, bytes);
+      ASSERT_EQ(same, part) << begin << " " << bytes;
+    }
+  }
+  tier.Copy(back.data(), file, kBytes);
+  EXPECT_EQ(back, expected);
+  tier.Free(file);
+}
+
 TEST_F(SpillFileTest, HasNoNameFromTheStart) {
   SpillFile tier(folder_), named(folder_ + "/file");
   void* memory = tier.Allocate(100);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
@@ -40,6 +41,27 @@ inline int64_t SmallestBudget(const Graph& graph, const std::string& strategy,
 inline Plan PlanTightly(const Graph& graph, const std::string& strategy, int64_t padding = 0) {
   const Budget budget{.device = SmallestBudget(graph, strategy)};
   return MakePlanOfAnySize(graph, {}, budget, strategy, padding).value();
+}
+
+/// As that, with what is moved off the device in a file.
+inline Plan PlanTightlyWithFile(const Graph& graph, const std::string& strategy) {
+  const Budget budget{
+      .device = SmallestBudget(graph, strategy), .host = 0, .spill = kNoBounds.spill};
+  return MakePlanOfAnySize(graph, {}, budget, strategy, 0).value();
+}
+
+/// A plan without feeds, with all that is in host memory in a file.
+inline Plan InFile(Plan plan) {
+  const auto to_file = [](Tier* tier) { *tier = *tier == Tier::kHost ? Tier::kFile : *tier; };
+  for (Home& home : plan.homes) to_file(&home.tier);
+  for (Step& step : plan.steps) {
+    to_file(&step.tier);
+    to_file(&step.from);
+    if (step.lane == Lane::kSave) step.lane = Lane::kSpill;
+    if (step.lane == Lane::kLoad) step.lane = Lane::kFetch;
+  }
+  plan.spill_bytes = std::exchange(plan.host_bytes, 0);
+  return plan;
 }
 
 /// Recompute steps of a plan.

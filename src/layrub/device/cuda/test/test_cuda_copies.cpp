@@ -15,6 +15,7 @@
 
 #include "layrub/device/cuda/cuda_device.hpp"
 #include "layrub/device/cuda/test/fake_runtime.hpp"
+#include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/runtime/executor.hpp"
 #include "layrub/runtime/test/chain.hpp"
 #include "layrub/runtime/test/chain_in_part.hpp"
@@ -80,15 +81,15 @@ TEST_P(CudaCopies, CopiesLargerThanTheStagingGoThroughTheFileInPieces) {
   const int64_t bytes = (int64_t{17} << 20) + 1000;  // two stagings and a part of one
   auto* const from = static_cast<char*>(backend->Allocate(Tier::kDevice, bytes));
   auto* const to = static_cast<char*>(backend->Allocate(Tier::kDevice, bytes));
-  void* const file = backend->Allocate(Tier::kHost, bytes);
+  void* const file = backend->Allocate(Tier::kFile, bytes);
   for (int64_t i = 0; i < bytes; ++i) from[i] = static_cast<char>(i * 7919 >> 8);
-  backend->Copy(Lane::kSave, file, from, bytes);
-  backend->Wait(Lane::kLoad, backend->Record(Lane::kSave));
-  backend->Copy(Lane::kLoad, to, file, bytes);
+  backend->Copy(Lane::kSpill, file, from, bytes);
+  backend->Wait(Lane::kFetch, backend->Record(Lane::kSpill));
+  backend->Copy(Lane::kFetch, to, file, bytes);
   backend->Synchronize();
   EXPECT_EQ(std::memcmp(from, to, static_cast<size_t>(bytes)), 0);
   for (void* memory : {from, to}) backend->Free(Tier::kDevice, memory);
-  backend->Free(Tier::kHost, file);
+  backend->Free(Tier::kFile, file);
 }
 
 /// Whether `bytes` come back from the file as they were, by way of the lanes.
@@ -102,10 +103,10 @@ bool ComeBack(int64_t bytes) {
     // It frees the file when its threads have ended, for which Synchronize does not wait where
     // streams do not.
     const std::unique_ptr<Backend> backend = device.MakeBackend(::testing::TempDir());
-    void* const file = backend->Allocate(Tier::kHost, bytes);
-    backend->Copy(Lane::kSave, file, from, bytes);
-    backend->Wait(Lane::kLoad, backend->Record(Lane::kSave));
-    backend->Copy(Lane::kLoad, to, file, bytes);
+    void* const file = backend->Allocate(Tier::kFile, bytes);
+    backend->Copy(Lane::kSpill, file, from, bytes);
+    backend->Wait(Lane::kFetch, backend->Record(Lane::kSpill));
+    backend->Copy(Lane::kFetch, to, file, bytes);
     backend->Synchronize();
     for (int64_t i = 0; i < bytes; i += 4096) same = same && from[i] == to[i];
   }
@@ -189,7 +190,9 @@ TEST_P(CudaCopies, OfATensorThatLeavesInPartGiveTheBitsOfNoPlan) {
     for (const bool poison : {false, true}) {
       CudaDevice device(0);
       const std::unique_ptr<Backend> backend = device.MakeBackend(file);
-      Executor executor(graph, testing::ChainInPart(), backend.get(), {.poison = poison});
+      const Plan plan =
+          file.empty() ? testing::ChainInPart() : testing::InFile(testing::ChainInPart());
+      Executor executor(graph, plan, backend.get(), {.poison = poison});
       testing::Toy toy(graph, [&](auto work) { fake_cuda::Launch(std::move(work)); });
       toy.Attach(&executor);
       for (int i = 0; i < 3; ++i) toy.RunIteration();

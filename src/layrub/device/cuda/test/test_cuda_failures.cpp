@@ -25,14 +25,16 @@ using testing::FailuresThrow;
 using testing::Job;
 using testing::Nothing;
 using testing::PlanTightly;
+using testing::PlanTightlyWithFile;
 using testing::Takes;
 
 using CudaFailuresTest = testing::CudaBackendTest;
 
-/// A backend and two iterations of the chain, its host tier a file or not.
+/// A backend and two iterations of the chain, in which what moves is in a file or not.
 void RunChain(bool file) {
   const Graph graph = Chain();
-  Job job(graph, PlanTightly(graph, "hybrid"), file ? ::testing::TempDir() : "");
+  const Plan plan = file ? PlanTightlyWithFile(graph, "hybrid") : PlanTightly(graph, "hybrid");
+  Job job(graph, plan, file ? ::testing::TempDir() : "");
   EXPECT_EQ(job.Iterate(2), Nothing());
 }
 

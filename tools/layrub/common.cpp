@@ -119,9 +119,8 @@ namespace {
 
 /// The first of these flags that is given, or "".
 std::string GivenPlacementFlag() {
-  for (const char* flag :
-       {"placement", "device_memory", "host_memory", "spill_file", "spill_memory", "machine",
-        "deterministic"}) {
+  for (const char* flag : {"placement", "device_memory", "host_memory", "spill_file",
+                           "spill_memory", "machine", "deterministic"}) {
     if (Given(flag)) return flag;
   }
   return "";

@@ -167,8 +167,8 @@ Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs&
   progress.emplace("time floor", made.time_floor.size());
   layrub::InParallel(made.time_floor.size(), [&](size_t i) {
     FloorPoint& point = made.time_floor[i];
-    point.seconds = TimeFloor(graph, OffloadRates(options.machine, options.budget), point.budget_bytes,
-                              made.state_floor_bytes < made.floor_bytes);
+    point.seconds = TimeFloor(graph, OffloadRates(options.machine, options.budget),
+                              point.budget_bytes, made.state_floor_bytes < made.floor_bytes);
     progress->Add();
   });
   return made;

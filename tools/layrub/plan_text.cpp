@@ -290,7 +290,8 @@ std::string BesidesPlans(const PlanReport& report) {
 std::string SmallestBudget(const PlanReport& report) {
   if (report.smallest_unasked)
     return "--smallest_budget looks for it; it takes as long as this plan did";
-  if (!report.smallest_bytes) return std::string("none is known with this --host_memory") +
+  if (!report.smallest_bytes)
+    return std::string("none is known with this --host_memory") +
            (report.options.budget.spill > 0 ? " and --spill_memory" : "");
   return "--device_memory=" + std::to_string(*report.smallest_bytes) + " (" +
          FormatBytes(*report.smallest_bytes) + ")" + BesidesPlans(report);

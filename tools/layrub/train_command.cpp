@@ -186,7 +186,8 @@ void LogSummary(const json& summary) {
             << mib("planned_device_bytes")
             << (measured ? ", measured " + mib("measured_device_bytes") : "")
             << ", outside the plan " << mib("pool_peak_bytes") << ", host " << mib("host_bytes")
-            << (summary["spill_bytes"] > 0 ? ", file " + mib("spill_bytes") : "") << ", moved out " << mib("bytes_offloaded") << " and in " << mib("bytes_prefetched");
+            << (summary["spill_bytes"] > 0 ? ", file " + mib("spill_bytes") : "") << ", moved out "
+            << mib("bytes_offloaded") << " and in " << mib("bytes_prefetched");
   if (summary["counted_device_bytes"].is_null()) return;
   LOG(INFO) << "Memory of the device: other processes had " << mib("other_processes_bytes")
             << " at first; context " << mib("context_bytes") << ", libraries "

@@ -14,7 +14,7 @@ from command_line import BIN, SOLVER, SOURCE, TINY_NET, DigitsTest, run, write
 
 PLAN_KEYS = ["verdict", "strategy", "device_peak_bytes", "total_device_bytes", "persistent_bytes", "keep_peak_bytes",
              "floor_bytes", "state_floor_bytes", "smallest_budget_bytes", "largest_batch", "moved_bytes", "recomputed_ops", "recomputed_flops",
-             "host_peak_bytes", "predicted_seconds", "keep_seconds", "time_floor_seconds", "peak_op", "breakdown"]
+             "host_peak_bytes", "spill_bytes", "predicted_seconds", "keep_seconds", "time_floor_seconds", "peak_op", "breakdown"]
 
 
 class CommandLine(DigitsTest):
@@ -249,7 +249,7 @@ class CommandLine(DigitsTest):
         both, result = self.train("--placement=hybrid", "--spill_file=spill", "--host_memory=" + half)
         self.assertIn("bit-equal: yes", run("diff", "ram.caffemodel", "run_iter_4.caffemodel").out)
         self.assertTrue(0 < both["host_bytes"] <= int(half) and both["spill_bytes"] > 0, both)
-        self.assertRegex(result.err, r"\] Placement: hybrid, .* host [\d.]+ MiB, file [\d.]+ MiB")
+        self.assertRegex(result.err, r"\] Placement: hybrid, .* host [\d.]+ [KM]iB, file [\d.]+ [KM]iB")
         least = run("plan", "--solver=solver.prototxt", "--placement=hybrid", "--host_memory=" + half, "--spill_memory=256")
         self.assertEqual(2, least.code)
         needed = re.search(r"--spill_memory=(\d+)", least.out + least.err)

@@ -35,7 +35,7 @@ RUNS = {
     "sqrt": TRAIN + ["--placement=sqrt"],
     "hybrid": TRAIN + ["--placement=hybrid"],
     "vdnn_all": TRAIN + ["--placement=vdnn_all"],
-    "spill": TRAIN + ["--placement=vdnn_all", "--spill_file=spilled"],
+    "spill": TRAIN + ["--placement=vdnn_all", "--host_memory=200KiB", "--spill_file=spilled"],
 }
 MEMORY = "(?i)memory"
 SPILLED = r"spill file spilled.*: (No space left on device|Input/output error)"
@@ -113,7 +113,7 @@ class MemoryFaults(unittest.TestCase):
         for kinds, error in ((["reserve", "write"], 28), (["write", "read"], 5)):
             counts, failed = self.check("spill", kinds, SPILLED, 12, error)
             self.assertGreater(min(counts[kind] for kind in kinds), 0)
-            self.assertGreater(failed, 5)
+            self.assertGreater(failed, 3)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ class Metrics(DigitsTest):
         with open("summary.json") as file:
             summary = json.load(file)
         for line in iterations:
-            self.assertEqual(["iteration", "loss", "smoothed_loss", "lr", "seconds", "device_bytes", "host_bytes"],
+            self.assertEqual(["iteration", "loss", "smoothed_loss", "lr", "seconds", "device_bytes", "host_bytes", "spill_bytes"],
                              list(line))
             self.assertGreater(line["seconds"], 0)
             self.assertEqual(summary["planned_device_bytes"], line["device_bytes"])

@@ -57,7 +57,7 @@ class Files(Pages):
 
     def test_the_page_has_the_numbers_of_the_plan(self):
         summary = data()["summary"]
-        for key in ("strategy", "device_peak_bytes", "host_peak_bytes", "keep_peak_bytes", "floor_bytes", "peak_op"):
+        for key in ("strategy", "device_peak_bytes", "host_peak_bytes", "spill_bytes", "keep_peak_bytes", "floor_bytes", "peak_op"):
             self.assertEqual(self.plan[key], summary[key], key)
         self.assertAlmostEqual(self.plan["predicted_seconds"], summary["predicted_seconds"])
         self.assertEqual(2 << 20, summary["budget_bytes"])
@@ -93,11 +93,11 @@ class Files(Pages):
         titles = [title.text for path in root.iter(SVG + "path") for title in path.iter(SVG + "title")]
         self.assertIn("tail_b[0], 36 KiB", titles)
         copies = {}
-        for words in ("to the host", "back to the device"):  # close arrows are one, of "2 copies"
+        for words in ("off the device", "back to the device"):  # close arrows are one, of "2 copies"
             ends = [re.match(r"(\d+) copies", title) for title in titles if title.endswith(words)]
             copies[words] = sum(int(end[1]) if end else 1 for end in ends)
-        self.assertGreater(copies["to the host"], 0)
-        self.assertEqual(copies["to the host"], copies["back to the device"])
+        self.assertGreater(copies["off the device"], 0)
+        self.assertEqual(copies["off the device"], copies["back to the device"])
 
     def test_the_trace_is_of_the_predicted_iteration(self):
         with open("report/trace.json", encoding="utf-8") as file:

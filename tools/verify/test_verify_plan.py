@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -72,7 +73,7 @@ HEADER = '''layrub-plan 4
 strategy hand
 device_bytes {device}
 host_bytes 512
-spill_bytes 0
+spill_bytes {spill}
 pass_end {ends}
 readable loss
 '''
@@ -147,7 +148,7 @@ free device a.grad
 run w/update form=0 scratch=0'''.split('\n')
 
 
-def plan_text(steps, device=1792):
+def plan_text(steps, device=1792, spill=0):
     """The text of a plan with these steps; a wait for a step that is left out is left out."""
     homes = [step for step in steps if step.startswith('home ')]
     number, lines = {}, []
@@ -162,7 +163,7 @@ def plan_text(steps, device=1792):
     backward = [i for i, line in enumerate(lines) if '/backward' in line or 'b.grad' in line]
     update = [i for i, line in enumerate(lines) if 'w/update' in line]
     ends = f'{backward[0]} {update[0] if update else len(lines)} {len(lines)}'
-    return (HEADER.format(device=device, ends=ends) + ''.join(f'{home}\n' for home in homes) +
+    return (HEADER.format(device=device, spill=spill, ends=ends) + ''.join(f'{home}\n' for home in homes) +
             ''.join(f'{i} {line}\n' for i, line in enumerate(lines)) + 'end\n')
 
 
@@ -346,6 +347,20 @@ class VerifyPlan(PlanCase):
                 ('gives a home back', steps + ['free host w'])):
             self.assert_objects(words, wrong, device=2304)
 
+    def test_proves_what_leaves_for_the_file(self):
+        lanes = {'save': 'spill', 'load': 'fetch'}
+        steps = [re.sub(r'\b(save|load)\b', lambda lane: lanes[lane[0]], step.replace('host', 'file')) for step in STEPS]
+        found = self.verify(steps, spill=512)
+        self.assertEqual(found['objections'], [])
+        self.assertEqual((found['spill_bytes'], found['offloaded_bytes']), (512, 512))
+        self.assert_objects('outside of the arena', steps, spill=256)
+        without = [step for step in steps if step != 'wait compute for copy file device x']
+        self.assert_objects('reads x without waiting for', without, spill=512)
+        self.assert_objects('a copy begins or ends on the device',
+                            [step.replace('copy device file', 'copy host file') for step in steps], spill=512)
+        stays = [step for step in steps if step != 'free file x']
+        self.assert_objects('x is never freed in the file arena', stays, spill=512)
+
     def test_objects_to_operations_out_of_order_or_of_another_form(self):
         conv, relu = STEPS.index('run conv form=0 scratch=1'), STEPS.index(
             'run relu form=0 scratch=0')
@@ -402,7 +417,7 @@ class VerifyPlan(PlanCase):
 
     def test_objects_to_names_that_do_not_exist(self):
         self.assert_objects('plan.txt:21: there is no tensor "nobody"', self.changed('free device a', 'free device nobody'))
-        self.assert_objects('plan.txt:20: "juggle" is no kind of step', self.changed('free device a', 'juggle device a'))
+        self.assert_objects('plan.txt:21: "juggle" is no kind of step', self.changed('free device a', 'juggle device a'))
 
     def test_exit_codes_and_output(self):
         self.write(GRAPH, plan_text(STEPS))

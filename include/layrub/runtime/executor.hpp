@@ -43,8 +43,8 @@ struct ExecutorOptions {
 };
 
 /// Interprets a Plan on a Backend. Owns the bytes of state tensors, of host memory and of the file
-/// for its life, and the other device bytes unless they are shared; allocates nothing while it runs.
-/// Not thread safe.
+/// for its life, and the other device bytes unless they are shared; allocates nothing while it
+/// runs. Not thread safe.
 class Executor {
  public:
   /// Allocates the memory of all tiers. Throws std::bad_alloc when the backend has not enough
@@ -67,8 +67,8 @@ class Executor {
   /// Waits until `tensor`'s copies are done and returns where its value can be read: on the device
   /// if resident, else in host memory or the file if that holds all of it, else nullptr. What is in
   /// the file is read into memory, which takes the place of its range until the next forward pass
-  /// or until the plan gives up or writes the range. Call outside Run, or from OpRunner::Run for what
-  /// the operation at work does not touch.
+  /// or until the plan gives up or writes the range. Call outside Run, or from OpRunner::Run for
+  /// what the operation at work does not touch.
   const void* Find(TensorId tensor);
   /// Whether what is written at the address that Find returns will count. Not within Run, of state
   /// that has a valid copy on the device as well as in its home elsewhere, or whose home is in the

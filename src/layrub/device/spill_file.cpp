@@ -158,8 +158,9 @@ SpillFile::Position SpillFile::Find(const void* address) const {
   if (range == ranges_.begin()) return {};
   --range;
   const int64_t offset = byte - range->first;
-  return offset < AddressBytes(range->second.bytes) ? Position{range->second.file, offset, range->second.direct}
-                                                    : Position{};
+  return offset < AddressBytes(range->second.bytes)
+             ? Position{range->second.file, offset, range->second.direct}
+             : Position{};
 }
 
 /// Between `memory` and the bytes of the file from `at` on, several pieces at a time.

@@ -63,7 +63,7 @@ class SpillFile final : public TierMemory {
   const std::string path_;
   const int64_t large_;
   mutable std::mutex mutex_;
-  std::vector<Buffer> buffers_;  ///< that are not in use
+  std::vector<Buffer> buffers_;          ///< that are not in use
   std::map<const char*, Range> ranges_;  ///< by first address
 };
 

@@ -7,7 +7,8 @@
 namespace layrub {
 
 /// One tier of a backend's memory. An address that it gives stands for a byte of the tier, so that
-/// addresses can be computed with; only Copy may touch the bytes of a device or a file. Allocate and Free may be called by one thread at a time, Copy by any, also meanwhile.
+/// addresses can be computed with; only Copy may touch the bytes of a device or a file. Allocate
+/// and Free may be called by one thread at a time, Copy by any, also meanwhile.
 class TierMemory {
  public:
   virtual ~TierMemory() = default;

@@ -66,8 +66,8 @@ const Place& Residency::At(TensorId tensor, Tier tier) const {
 Tier Residency::Away(TensorId tensor) const {
   const Place& host = At(tensor, Tier::kHost);
   const Place& file = At(tensor, Tier::kFile);
-  const bool in_file = host.valid == file.valid ? host.address == nullptr && file.address != nullptr
-                                                : file.valid;
+  const bool in_file =
+      host.valid == file.valid ? host.address == nullptr && file.address != nullptr : file.valid;
   return in_file ? Tier::kFile : Tier::kHost;
 }
 

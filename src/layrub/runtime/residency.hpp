@@ -85,9 +85,7 @@ class Residency {
   const Memory& MemoryOf(Tier tier) const {
     return tier == Tier::kDevice ? device_ : tier == Tier::kHost ? host_ : *file_;
   }
-  Memory& MemoryOf(Tier tier) {
-    return const_cast<Memory&>(std::as_const(*this).MemoryOf(tier));
-  }
+  Memory& MemoryOf(Tier tier) { return const_cast<Memory&>(std::as_const(*this).MemoryOf(tier)); }
   /// Bytes [begin, end) of a tier.
   struct Bytes {
     int64_t begin = 0;
@@ -110,10 +108,10 @@ class Residency {
   const bool poison_;
   Memory device_;
   Memory host_;
-  std::optional<Memory> file_;  ///< nothing where the plan takes none
+  std::optional<Memory> file_;                     ///< nothing where the plan takes none
   std::vector<std::array<Place, kTiers>> places_;  ///< per tensor and tier
-  std::vector<std::optional<Tier>> home_;     ///< per tensor
-  std::vector<TensorId> overwrites_;          ///< per tensor: whose value goes when it is written
+  std::vector<std::optional<Tier>> home_;          ///< per tensor
+  std::vector<TensorId> overwrites_;  ///< per tensor: whose value goes when it is written
   /// Per Alloc and Move step: how many tensors are bound to its range, and its bytes in use.
   std::vector<int32_t> users_;
   std::vector<Bytes> live_;

@@ -156,6 +156,7 @@ std::vector<std::string> CommandLineSeeds() {
       "plan\n--solver=small_solver.prototxt\n--device_memory=1MiB\n--placement=hybrid",
       "plan\n--model=small.prototxt\n--phase=TEST\n--level=1\n--stage=a,b",
       "plan\n--model=small.prototxt\n--cpu_solvers=4\n--machine=h100\n--host_memory=1GB",
+      "plan\n--model=small.prototxt\n--device_memory=1MiB\n--host_memory=1KiB\n--spill_memory=1GB",
       "plan\n--solver=small_solver.prototxt\n--synthetic\n--data_shape=3,8,8",
   };
 }

@@ -36,8 +36,7 @@ class MapPainter {
       : graph_(graph), plans_(plans) {
     for (const MapPlan& plan : plans) {
       device_bytes_ = std::max(device_bytes_, static_cast<double>(plan.device_bytes));
-      host_bytes_ =
-          std::max(host_bytes_, static_cast<double>(plan.host_bytes + plan.spill_bytes));
+      host_bytes_ = std::max(host_bytes_, static_cast<double>(plan.host_bytes + plan.spill_bytes));
     }
     if (host_bytes_ > 0)
       host_height_ = std::clamp(kDeviceHeight * host_bytes_ / device_bytes_, 4.0, kHostHeight);

@@ -89,9 +89,9 @@ void WriteReport(const std::string& folder, const ReportInput& input) {
   const std::string memory =
       DrawMemory("Device memory in use: " + NetWords(input) + " under " + plan.strategy,
                  *input.graph, stays, Lines(input));
-  const MapPicture map = DrawMap("Which bytes hold what: " + NetWords(input), *input.graph,
-                                 {{plan.strategy, stays, plan.device_bytes, plan.host_bytes,
-                                   plan.spill_bytes}});
+  const MapPicture map =
+      DrawMap("Which bytes hold what: " + NetWords(input), *input.graph,
+              {{plan.strategy, stays, plan.device_bytes, plan.host_bytes, plan.spill_bytes}});
   WriteFile(folder + "/memory.svg", memory);
   WriteFile(folder + "/map.svg", map.svg);
   WriteFile(folder + "/trace.json", TraceJson(*input.graph, plan, input.predicted,

@@ -146,9 +146,9 @@ class Walk {
   const Plan& plan_;
   layrub::PlanWalk walk_;
   Stays out_;
-  const std::vector<layrub::RoleBytes> occupancy_;  ///< by run
+  const std::vector<layrub::RoleBytes> occupancy_;     ///< by run
   std::array<std::vector<int>, layrub::kTiers> open_;  ///< by tier and tensor: the stay, or kNone
-  size_t passes_ = 0;                               ///< those that have ended
+  size_t passes_ = 0;                                  ///< those that have ended
 };
 
 }  // namespace

@@ -136,7 +136,7 @@ class Trace {
   const Graph& graph_;
   const Plan& plan_;
   const std::vector<int64_t> device_, host_, file_;  ///< live bytes, by step
-  std::vector<layrub::OpId> makers_;          ///< by tensor: the first operation that writes it
+  std::vector<layrub::OpId> makers_;  ///< by tensor: the first operation that writes it
   ordered_json events_ = ordered_json::array();
   int process_ = 0;
 };

@@ -25,7 +25,8 @@ namespace layrub {
 /// and within the budget; state tensors have homes, and are neither moved nor freed there;
 /// exactly Plan::readable is left over and holds its value; tensors marked keep are readable;
 /// pass_end cuts the steps where the passes end.
-std::vector<std::string> Check(const Graph& graph, const Plan& plan, const Budget& budget = kNoBounds);
+std::vector<std::string> Check(const Graph& graph, const Plan& plan,
+                               const Budget& budget = kNoBounds);
 
 }  // namespace layrub
 

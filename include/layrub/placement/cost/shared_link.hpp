@@ -7,7 +7,8 @@
 namespace layrub {
 
 /// What one of `devices` devices of `machine` has that train together on one link to the host: they
-/// run in step and copy at the same time, so each has an equal part of its rates, and of the disk's. The name says so.
+/// run in step and copy at the same time, so each has an equal part of its rates, and of the
+/// disk's. The name says so.
 Machine ShareLink(Machine machine, int devices);
 
 /// `machine` as if one link had the rates of all ways off the device that `budget` allows: the

@@ -51,9 +51,9 @@ std::vector<int64_t> MoveDistances(const Graph& graph, const Plan& plan);
 std::string MeasuredName(const Form& form, int32_t scratch);
 
 /// Runs `plan` on the cost model of `machine`: an operation takes OpSeconds, a copy bytes / link +
-/// latency (both directions of the link at once share link_both), each more while the other kind runs
-/// (Machine::compute_while_copying, copy_while_computing); lanes wait as the Wait steps say. Where
-/// they wait for one another, it takes kNever.
+/// latency (both directions of the link at once share link_both), each more while the other kind
+/// runs (Machine::compute_while_copying, copy_while_computing); lanes wait as the Wait steps say.
+/// Where they wait for one another, it takes kNever.
 Timeline Simulate(const Graph& graph, const Plan& plan, const Machine& machine);
 
 /// A bound from below on the seconds of an iteration within `budget` device bytes, from the graph

@@ -2,6 +2,7 @@
 // gives without a plan, whatever users do between the passes.
 #include <boost/filesystem.hpp>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <string>
@@ -20,15 +21,18 @@ using Train = std::function<void(OpenSolver*)>;
 
 void Step(OpenSolver* solver) { solver->Step(kIterations); }
 
-int HomesOnHost(const Net<float>& net) {
+/// Where what is off the device is.
+enum class Away { kInMemory, kInAFile, kInBoth };
+
+int HomesOffDevice(const Net<float>& net) {
   int count = 0;
   for (const layrub::Home& home : net.planned()->plan().homes)
-    count += home.tier == layrub::Tier::kHost;
+    count += home.tier != layrub::Tier::kDevice;
   return count;
 }
 
 /// What `train` makes of a net without a plan of memory, and under one that has the least bytes.
-class OffloadedState : public ::testing::TestWithParam<std::tuple<std::string, bool>> {
+class OffloadedState : public ::testing::TestWithParam<std::tuple<std::string, Away>> {
  protected:
   static SolverParameter Param(const std::string& strategy) {
     return SolverFor(ReadNet(std::get<0>(GetParam())), strategy);
@@ -45,11 +49,13 @@ class OffloadedState : public ::testing::TestWithParam<std::tuple<std::string, b
   static std::vector<float> Offloaded(SolverParameter param, const Train& train) {
     param.mutable_placement()->set_strategy("auto");
     param = WithinSmallestBudget(param);
-    if (std::get<1>(GetParam())) param.mutable_placement()->set_spill_file(::testing::TempDir());
+    const Away away = std::get<1>(GetParam());
+    if (away != Away::kInMemory) param.mutable_placement()->set_spill_file(::testing::TempDir());
+    if (away == Away::kInBoth) param.mutable_placement()->set_host_memory("8KiB");
     OpenSolver solver(param);
     solver.mutable_placement_extra()->executor.poison = true;
     EXPECT_TRUE(solver.Place().ok());
-    EXPECT_GT(HomesOnHost(*solver.net()), 0);
+    EXPECT_GT(HomesOffDevice(*solver.net()), 0);
     train(&solver);
     const layrub::Executor& executor = solver.net()->planned()->executor();
     EXPECT_LT(executor.plan().device_bytes, layrub::FloorBytes(executor.graph()));
@@ -150,16 +156,18 @@ TEST_P(OffloadedStateInUse, IsLeftWithThePlan) {
   });
 }
 
-std::string NameOf(const ::testing::TestParamInfo<std::tuple<std::string, bool>>& info) {
-  return std::get<0>(info.param) + (std::get<1>(info.param) ? "_in_a_file" : "_in_memory");
+std::string NameOf(const ::testing::TestParamInfo<std::tuple<std::string, Away>>& info) {
+  return std::get<0>(info.param) +
+         std::array{"_in_memory", "_in_a_file",
+                    "_in_both"}[static_cast<int>(std::get<1>(info.param))];
 }
 
+const auto kAways = ::testing::Values(Away::kInMemory, Away::kInAFile, Away::kInBoth);
+
 INSTANTIATE_TEST_SUITE_P(Nets, OffloadedState,
-                         ::testing::Combine(::testing::ValuesIn(SmallNets()), ::testing::Bool()),
-                         NameOf);
+                         ::testing::Combine(::testing::ValuesIn(SmallNets()), kAways), NameOf);
 INSTANTIATE_TEST_SUITE_P(Nets, OffloadedStateInUse,
-                         ::testing::Combine(::testing::Values("lenet", "shared_weights"),
-                                            ::testing::Bool()),
+                         ::testing::Combine(::testing::Values("lenet", "shared_weights"), kAways),
                          NameOf);
 
 }  // namespace

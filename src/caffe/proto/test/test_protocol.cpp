@@ -165,7 +165,8 @@ TEST(Protocol, PlacementIsAFieldOfNetAndSolver) {
   std::vector<std::string> names;
   for (int i = 0; i < placement.field_count(); ++i) names.push_back(placement.field(i)->name());
   EXPECT_EQ(names, (std::vector<std::string>{"strategy", "device_memory", "host_memory", "keep",
-                                             "deterministic", "spill_file", "offload_state"}));
+                                             "deterministic", "spill_file", "offload_state",
+                                             "spill_memory"}));
   EXPECT_EQ(caffe::NetParameter::kPlacementFieldNumber, 7171);
   EXPECT_EQ(caffe::SolverParameter::kPlacementFieldNumber, 7171);
 }

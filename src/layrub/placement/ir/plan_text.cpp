@@ -146,7 +146,8 @@ class PlanReader {
       case StepKind::kAlloc:
         if (fields.size() < 5 || !FindName(fields[2], kTiers, &step->tier) ||
             !ParseNumber(fields[4], &step->offset)) {
-          return reader_.Malformed("<step> alloc <device|host|file> <tensor> <offset> [<begin> <end>]");
+          return reader_.Malformed(
+              "<step> alloc <device|host|file> <tensor> <offset> [<begin> <end>]");
         }
         return ReadPiece(3, 5, step);
       case StepKind::kFree:
@@ -177,7 +178,8 @@ class PlanReader {
     const Fields& fields = reader_.fields();
     const auto malformed = [this] {
       return reader_.Malformed(
-          "<step> copy <device|host|file> <device|host|file> <tensor> [<offset>, within the device] "
+          "<step> copy <device|host|file> <device|host|file> <tensor> [<offset>, within the "
+          "device] "
           "[<begin> <end>]");
     };
     if (fields.size() < 5 || !FindName(fields[2], kTiers, &step->from) ||

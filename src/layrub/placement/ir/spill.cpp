@@ -21,8 +21,7 @@ struct Taken {
 Taken TakenBy(const Graph& graph, const Decision& decision, const HostStay& stay) {
   const auto run_count = static_cast<RunId>(decision.runs.size());
   Taken taken{stay.home ? 0 : stay.offloads.front(), std::min(stay.end + 1, run_count),
-              Aligned(graph.tensors[stay.tensor].bytes),
-              static_cast<double>(stay.offloads.size())};
+              Aligned(graph.tensors[stay.tensor].bytes), static_cast<double>(stay.offloads.size())};
   for (const Gap& gap : decision.tensors[stay.tensor].gaps) {
     if (!gap.dropped && gap.before != run_count) ++taken.copies;
   }

@@ -1,12 +1,13 @@
 #include "layrub/placement/search/device_state.hpp"
 
 #include <cmath>
+#include <span>
 #include <utility>
 
 namespace layrub::placement::search {
 namespace {
 
-/// A tensor below this part of the room leaves only where larger ones do not suffice.
+/// A tensor of at most this part of the room is small.
 constexpr int64_t kSmallPart = 2000;
 /// Seconds, far below those of any operation, that order what is needed at once: the outermost of
 /// the operations that wait for one another can wait longest.
@@ -46,8 +47,11 @@ void DeviceState::Enter(TensorId t) {
   state.lost = false;
   state.bytes = state.size;
   held_ += state.bytes;
-  residents_.push_back(t);
+  residents_[IsSmall(state.bytes)].push_back(t);
 }
+
+/// Small ones leave only where large ones do not suffice.
+bool DeviceState::IsSmall(int64_t bytes) const { return bytes <= room_ / kSmallPart; }
 
 void DeviceState::Leave(TensorId t, RunId release) {
   TensorState& state = states_[t];
@@ -69,18 +73,24 @@ double DeviceState::Score(TensorId t, bool covered) const {
   return cost / (static_cast<double>(state.bytes) * time);
 }
 
-DeviceState::Victim DeviceState::FindVictim(int64_t above, const Tensors& operands,
+/// `large`: of the large ones alone.
+DeviceState::Victim DeviceState::FindVictim(bool large, const Tensors& operands,
                                             const std::vector<AliasPair>& pairs) {
   Victim victim;
-  std::erase_if(residents_, [&](TensorId t) { return !states_[t].resident; });
-  looks_ += static_cast<int64_t>(residents_.size());
-  for (const TensorId t : residents_) {
-    if (states_[t].bytes <= above || Has(operands, t)) continue;
-    const double score = Score(t, false);
-    if (score < victim.score) victim = {t, {}, score};
+  const auto may_leave = [&](TensorId t) {
+    return states_[t].bytes > 0 && !(large && IsSmall(states_[t].bytes));
+  };
+  for (Tensors& residents : std::span(residents_).first(large ? 1 : 2)) {
+    std::erase_if(residents, [&](TensorId t) { return !states_[t].resident; });
+    looks_ += static_cast<int64_t>(residents.size());
+    for (const TensorId t : residents) {
+      if (!may_leave(t) || Has(operands, t)) continue;
+      const double score = Score(t, false);
+      if (score < victim.score) victim = {t, {}, score};
+    }
   }
   for (const AliasPair& pair : pairs) {
-    if (states_[pair.input].bytes <= above) continue;
+    if (!may_leave(pair.input)) continue;
     const double score = Score(pair.input, true);
     if (score < victim.score) victim = {kNone, pair, score};
   }
@@ -89,9 +99,9 @@ DeviceState::Victim DeviceState::FindVictim(int64_t above, const Tensors& operan
 
 void DeviceState::MakeRoom(int64_t need, RunId release, const Tensors& operands,
                            std::vector<AliasPair> pairs, ShortList<AliasPair>* aliases) {
-  for (const int64_t above : {room_ / kSmallPart, int64_t{0}}) {
+  for (const bool large : {true, false}) {
     while (held_ + need > room_ && looks_ < kMostLooks) {
-      const Victim victim = FindVictim(above, operands, pairs);
+      const Victim victim = FindVictim(large, operands, pairs);
       if (victim.score == kNever) break;
       if (victim.tensor != kNone) {
         Leave(victim.tensor, release);
@@ -112,7 +122,9 @@ void DeviceState::Cover(TensorId t) {
 
 void DeviceState::TakeOver(const AliasPair& pair) {
   held_ -= states_[pair.output].bytes;
-  states_[pair.output].bytes = std::exchange(states_[pair.input].bytes, 0);
+  TensorState& output = states_[pair.output];
+  output.bytes = std::exchange(states_[pair.input].bytes, 0);
+  if (IsSmall(output.size) && !IsSmall(output.bytes)) residents_[0].push_back(pair.output);
 }
 
 void RemoveConflicts(const AliasPair& taken, std::vector<AliasPair>* pairs) {

@@ -2,6 +2,7 @@
 #define LAYRUB_PLACEMENT_SEARCH_DEVICE_STATE_HPP_
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -18,7 +19,7 @@
 namespace layrub::placement::search {
 
 /// How often EvictGreedily looks at tensors that might leave before it gives up.
-inline constexpr int64_t kMostLooks = 3'000'000;
+inline constexpr int64_t kMostLooks = 30'000'000;
 
 using Tensors = std::vector<TensorId>;
 inline bool Has(const Tensors& tensors, TensorId t) {
@@ -88,8 +89,9 @@ class DeviceState {
     double score = kNever;
   };
 
+  bool IsSmall(int64_t bytes) const;
   double Score(TensorId t, bool covered) const;
-  Victim FindVictim(int64_t above, const Tensors& operands, const std::vector<AliasPair>& pairs);
+  Victim FindVictim(bool large, const Tensors& operands, const std::vector<AliasPair>& pairs);
 
   const Graph& graph_;
   const RunCosts& costs_;
@@ -99,7 +101,8 @@ class DeviceState {
   const UseLists& uses_;                ///< by operations' first runs
   const std::vector<OpId>& producers_;  ///< by tensor
   std::vector<TensorState> states_;     ///< by tensor
-  Tensors residents_;                   ///< all that is resident, and some that has left
+  /// All that is resident, large tensors and small ones, and some that has left.
+  std::array<Tensors, 2> residents_;
   int64_t held_ = 0;
   int64_t looks_ = 0;
 };

@@ -34,7 +34,9 @@ Status CheckBudget(const Graph& graph, const Plan& plan, const Budget& budget) {
                       "it fits with --host_memory");
   if (plan.spill_bytes > budget.spill)
     return DoesNotFit(plan.strategy,
-                      "the spill file beside " + FormatBytes(plan.host_bytes) + " of host memory",
+                      "the spill file beside " + FormatBytes(plan.device_bytes) +
+                          " of device memory and " + FormatBytes(plan.host_bytes) +
+                          " of host memory",
                       plan.spill_bytes, budget.spill, "it fits with --spill_memory");
   return Status::Ok();
 }

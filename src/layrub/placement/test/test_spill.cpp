@@ -144,8 +144,7 @@ TEST(Spill, IsWhatEveryStrategyDoesWithWhatItMoves) {
       const Graph graph = testing::RandomGraph(seed, 20);
       const int64_t device = testing::SmallestBudget(graph, strategy);
       const Plan plan = MakePlan(graph, {}, {.device = device}, strategy).value();
-      const Budget budget{
-          .device = device, .host = plan.host_bytes / 2, .spill = kNoBounds.spill};
+      const Budget budget{.device = device, .host = plan.host_bytes / 2, .spill = kNoBounds.spill};
       const Result<Plan> half = MakePlan(graph, {}, budget, strategy);
       ASSERT_TRUE(half.ok()) << strategy << ": " << half.status().message;
       EXPECT_EQ(Join(Check(graph, half.value(), budget), "\n"), "") << strategy;

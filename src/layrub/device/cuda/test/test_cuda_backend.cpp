@@ -152,8 +152,8 @@ TEST_F(CudaBackendTest, NeverWaitsOnTheHostWithinAnIteration) {
   for (int seed = 0; seed <= 10; ++seed) {
     const Graph graph = seed == 0 ? FedChain() : RandomGraph(seed, 20);
     const bool file = seed % 2 != 0;
-    const Plan plan = file ? testing::PlanTightlyWithFile(graph, "hybrid")
-                           : PlanTightly(graph, "hybrid");
+    const Plan plan =
+        file ? testing::PlanTightlyWithFile(graph, "hybrid") : PlanTightly(graph, "hybrid");
     Job job(graph, plan, file ? ::testing::TempDir() : "");
     fake_cuda::ForgetCalls();
     for (const Pass pass : kPasses) job.executor.Run(pass, &job.toy);

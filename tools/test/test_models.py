@@ -87,6 +87,13 @@ class Deep(ModelsTest):
                 self.assertLess(deep.cpu_seconds, 12 * shallow.cpu_seconds)
                 self.assertLess(deep.rss_bytes, 1024 * MIB)
 
+    def test_a_net_whose_state_is_larger_than_the_budget_fits_at_any_depth(self):
+        said, _ = plan(generate("resnet1517", self.folder), "auto", "--batch=32", "--machine=k40", "--device_memory=2GiB")
+        self.assertEqual("fits", said["verdict"])
+        self.assertLessEqual(said["device_peak_bytes"], 2048 * MIB)
+        self.assertGreater(said["persistent_bytes"], 2 * 2048 * MIB)
+        self.assertLess(said["predicted_seconds"], 1.5 * said["keep_seconds"])
+
     @nightly
     def test_a_second_search_for_very_large_nets_is_made_on_demand_only(self):
         model = generate("resnet", self.folder, "--blocks=3,60,2300,3")

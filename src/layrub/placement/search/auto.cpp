@@ -44,6 +44,8 @@ constexpr int kRooms = 50;
 constexpr int kRoomsForBytes = 100;
 /// A sweep over rooms ends when so many in a row have given nothing faster.
 constexpr int kPatience = 10;
+/// Where few candidates are tried and none fits, so many rooms follow with one each.
+constexpr int kMoreRooms = 8;
 /// Candidates of a sweep, and steps of the local search, times squared operations: about what
 /// trying them takes. With these, `bench/bench_placement.py` tells of at most 5 processor
 /// seconds.
@@ -199,21 +201,39 @@ class Search {
     return rooms;
   }
 
-  /// Candidates of all presets for those of so many rooms that are no larger than `most`.
+  /// Candidates of all presets for those of so many rooms that are no larger than `most`. Where a
+  /// deep net leaves work for a few candidates alone, and none of them fits, more rooms follow.
   void Sweep(int64_t most, int rooms) {
     int64_t left = std::clamp(Most(kSweepWork), kFewestCandidates, kMostCandidates);
     left = std::max(left / parts_, kFewestCandidates);
     int in_vain = 0;
+    int more_rooms = available_ >= floor_ ? kMoreRooms : 0;
+    bool all_presets = options_.presets;
     for (const int64_t room : Rooms(rooms)) {
       if (room > most) continue;
       const double before = fits_ ? best_seconds_ : kNever;
+      const int64_t least_before = best_ ? best_bytes_ : kUnlimited;
       for (size_t i = 0; i < kPresets.size(); ++i) {
-        if ((options_.presets || i == kOnlyPreset) && left-- > 0) ConsiderPreset(i, room);
+        if ((all_presets || i == kOnlyPreset) && left-- > 0) ConsiderPreset(i, room);
       }
-      if (left <= 0) return;
+      if (left <= 0) {
+        if (fits_ || more_rooms-- == 0) return;
+        all_presets = false;
+        left = 1;
+        most = LessRoom(room, least_before);
+        continue;
+      }
       in_vain = !fits_ || best_seconds_ < before ? 0 : in_vain + 1;
       if (in_vain == kPatience) return;
     }
+  }
+
+  /// After candidates for `room` of which none fits. `least_before`: the fewest bytes into which
+  /// any was packed before them. As far as they miss the budget; half where all were given up.
+  int64_t LessRoom(int64_t room, int64_t least_before) const {
+    if (!best_ || best_bytes_ >= least_before) return room / 2;
+    return static_cast<int64_t>(static_cast<double>(room) * static_cast<double>(available_) /
+                                static_cast<double>(best_bytes_));
   }
 
   void ConsiderPreset(size_t preset, int64_t room) {

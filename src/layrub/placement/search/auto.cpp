@@ -108,8 +108,8 @@ class Search {
       goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(floor_));
       Sweep(goal_ - state_, kRoomsForBytes);
     }
+    if (!best_) return Status::DoesNotFit("strategy auto has found no plan");
     if (!fits_) PackTightest();
-    if (!best_) return Status::DoesNotFit("no plan has been found with state in the host tier");
     return *best_;
   }
 

@@ -26,7 +26,7 @@ void Line(std::ostream& out, const Cells& cells) {
 
 std::string BytesOrDash(int64_t bytes) { return bytes == 0 ? "-" : FormatBytes(bytes); }
 
-/// "1 GiB + 3 GiB", of which the second is in the file.
+/// "1 GiB + 3 GiB": host memory, and the spill file.
 std::string OffDevice(const ComparedPlan& plan) {
   if (plan.spill_bytes == 0) return BytesOrDash(plan.host_bytes);
   return (plan.host_bytes > 0 ? FormatBytes(plan.host_bytes) + " + " : "file ") +

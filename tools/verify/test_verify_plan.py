@@ -416,7 +416,7 @@ class VerifyPlan(PlanCase):
         self.assertEqual(2, found['packing'])
 
     def test_objects_to_names_that_do_not_exist(self):
-        self.assert_objects('plan.txt:21: there is no tensor "nobody"', self.changed('free device a', 'free device nobody'))
+        self.assert_objects('plan.txt:21: there is no tensor "other"', self.changed('free device a', 'free device other'))
         self.assert_objects('plan.txt:21: "juggle" is no kind of step', self.changed('free device a', 'juggle device a'))
 
     def test_exit_codes_and_output(self):

@@ -115,6 +115,7 @@ Result<SolverGraphs> SolverPlacement<Dtype>::Graphs(const PlacementOptions& opti
 
 template <typename Dtype>
 Status SolverPlacement<Dtype>::PlaceNets(PlacementOptions options) {
+  if (Status status = CheckSpillFile(options); !status.ok()) return status;  // before the search
   const Result<SolverGraphs> graphs = Graphs(options);
   if (!graphs.ok()) return graphs.status();
   const int64_t budget = options.budget.device;

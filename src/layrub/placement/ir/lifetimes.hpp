@@ -39,7 +39,7 @@ struct HostStay {
   RunId end = kNone;          ///< Decision::runs.size(): to the end of the plan
   int64_t from = 0;  ///< the first byte that is copied; those before stay on the device in all gaps
   bool home = false;        ///< from the start of the plan to its end, whatever is copied there
-  Tier tier = Tier::kHost;  ///< or kFile: see schedule::SpillStays
+  Tier tier = Tier::kHost;  ///< or kFile: see SpillStays
   LAYRUB_COMPARABLE(HostStay)
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
+#include <numeric>
 #include <vector>
 
 #include "layrub/placement/ir/load_tree.hpp"
@@ -32,16 +32,16 @@ Taken TakenBy(const Graph& graph, const Decision& decision, const HostStay& stay
 
 void SpillStays(const Graph& graph, const Decision& decision, int64_t host_bytes,
                 Lifetimes* lives) {
-  std::vector<Taken> taken;
   int64_t all = 0;
   for (HostStay& stay : lives->host) {
     stay.tier = Tier::kHost;
-    taken.push_back(TakenBy(graph, decision, stay));
-    all += taken.back().bytes;
+    all += Aligned(graph.tensors[stay.tensor].bytes);
   }
   if (all <= host_bytes) return;
+  std::vector<Taken> taken;
+  for (const HostStay& stay : lives->host) taken.push_back(TakenBy(graph, decision, stay));
   std::vector<size_t> order(taken.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::iota(order.begin(), order.end(), size_t{0});
   const auto worth = [&](size_t i) {
     return taken[i].copies / std::max(1, taken[i].end - taken[i].begin);
   };

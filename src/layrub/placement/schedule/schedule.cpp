@@ -20,6 +20,7 @@ Plan PackSteps(const Graph& graph, const Decision& decision, const Lifetimes& li
     return PlaceRanges(graph, decision, spilled, EmitSteps(graph, decision, spilled), padding);
   };
   Plan plan = pack(lives);
+  if (plan.host_bytes <= decision.host_bytes) return plan;
   // What fits at each moment may not be packed into as many bytes.
   Lifetimes spilled = lives;
   for (int64_t bytes = decision.host_bytes; plan.host_bytes > decision.host_bytes && bytes > 0;) {

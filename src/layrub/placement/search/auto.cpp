@@ -228,8 +228,9 @@ class Search {
     }
   }
 
-  /// After candidates for `room` of which none fits. `least_before`: the fewest bytes into which
-  /// any was packed before them. As far as they miss the budget; half where all were given up.
+  /// The room to try next when no candidate for `room` fits: as much smaller as the best of them is
+  /// larger than the budget, or half if the greedy search gave all of them up. `least_before`: the
+  /// fewest packed bytes of all candidates before these.
   int64_t LessRoom(int64_t room, int64_t least_before) const {
     if (!best_ || best_bytes_ >= least_before) return room / 2;
     return static_cast<int64_t>(static_cast<double>(room) * static_cast<double>(available_) /

@@ -2,7 +2,7 @@
 # pattern, so a new file needs no change anywhere; run cmake again, which looks for them.
 
 # layrub_library(<name> [PURE] [FLAGS <flag>...]): an object library of all .cpp files below this folder, but those in
-# folders test, onednn, cuda and no_cuda; of the last two it has the one that suits the build. What it defines,
+# folders test, onednn, mpi, cuda and no_cuda; of the last two it has the one that suits the build. What it defines,
 # registrations included, goes into libcaffe. PURE: it needs nothing but the standard library and nlohmann-json.
 # FLAGS: further flags of its files, behind all others.
 function(layrub_library name)
@@ -29,7 +29,7 @@ function(layrub_sources result)
     set(variant no_cuda)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
-  list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/(.+/)?(test|onednn|cuda|no_cuda)/")
+  list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/(.+/)?(test|onednn|mpi|cuda|no_cuda)/")
   file(GLOB by_device CONFIGURE_DEPENDS ${variant}/*.cpp)
   set_source_files_properties(${by_device} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(${result} ${sources} ${by_device} PARENT_SCOPE)

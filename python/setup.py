@@ -36,9 +36,9 @@ class BuildPackage(build_py):
         shutil.copytree(os.path.join(source, 'python', 'caffe'), target, dirs_exist_ok=True,
                         ignore=shutil.ignore_patterns('__pycache__'))
         for part, pattern in (('bin', 'bin/layrub'), ('lib', 'lib*/libcaffe.so.*'), ('lib', 'lib*/libcaffe_python.so'),
-                              ('lib', 'lib*/libcaffe_onednn.so')):
+                              ('lib', 'lib*/libcaffe_onednn.so'), ('lib', 'lib*/liblayrub_mpi.so')):
             files = [file for file in glob.glob(os.path.join(source, pattern)) if not os.path.islink(file)]
-            if not files and 'onednn' not in pattern:  # without oneDNN there is none
+            if not files and 'onednn' not in pattern and 'mpi' not in pattern:  # builds without oneDNN or MPI have none
                 sys.exit(f'setup.py: {source} has no {pattern}')
             os.makedirs(os.path.join(target, part), exist_ok=True)
             for file in files:

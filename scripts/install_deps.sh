@@ -7,8 +7,8 @@ packages='
   ccache clang-format cmake g++ make ninja-build pkg-config protobuf-compiler python3 python3-numpy
   libboost-context-dev libboost-dev libboost-filesystem-dev libboost-system-dev libboost-thread-dev libdnnl-dev
   libgflags-dev libgoogle-glog-dev libgtest-dev libhdf5-dev libleveldb-dev liblmdb-dev libopenblas-dev libopencv-core-dev
-  libopencv-imgcodecs-dev libopencv-imgproc-dev libprotobuf-dev librapidcheck-dev libsnappy-dev libtbb-dev
-  nlohmann-json3-dev valgrind zlib1g-dev'
+  libopencv-imgcodecs-dev libopencv-imgproc-dev libopenmpi-dev libprotobuf-dev librapidcheck-dev libsnappy-dev libtbb-dev
+  nlohmann-json3-dev openmpi-bin valgrind zlib1g-dev'
 # For the Python interface, which a build goes without where it has to.
 python='pybind11-dev python3-dev python3-pip python3-protobuf python3-setuptools python3-wheel'
 # For tests of what a page does in a browser, which are left out where there is none.

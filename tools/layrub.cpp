@@ -24,6 +24,7 @@
 #include "caffe/util/threads.hpp"
 #include "layrub/base/standard_streams.hpp"
 #include "layrub/commands.hpp"
+#include "layrub/device/ranks.hpp"
 #include "layrub/flag_files.hpp"
 #include "layrub/flag_names.hpp"
 #include "layrub/flag_table.hpp"
@@ -37,8 +38,10 @@ namespace layrub_tool {
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
       {"train", "", 0, "train a net, or go on training or fine-tune one",
-       "Example: layrub train --solver=lenet_solver.prototxt --device_memory=8GiB\n", true,
-       RunTrain},
+       "Example: layrub train --solver=lenet_solver.prototxt --device_memory=8GiB\n"
+       "         mpirun -np 4 layrub train --solver=lenet_solver.prototxt   (on several "
+       "machines)\n",
+       true, RunTrain},
       {"test", "", 0, "score a trained net",
        "Example: layrub test --model=lenet.prototxt --weights=lenet_iter_1000.caffemodel "
        "--iterations=100\n",
@@ -232,6 +235,8 @@ int Run(const std::vector<std::string>& words) {
     Fail("usage: " + CommandUsage(command) + "; 'layrub " + command.name +
          " --help' explains the flags.");
   }
+  if (layrub::StartedByMpi() && command.name != "train")
+    Fail("'" + command.name + "' runs in one process: only 'layrub train' is for mpirun.");
   RefuseEmptyFlags();
   WarnOfUnusedFlags(command);
   LoadLibraries();
@@ -258,10 +263,14 @@ int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (FLAGS_help || FLAGS_helpshort) return layrub_tool::Help(words);
     if (!layrub_tool::KeepsLog(words)) caffe::NoLogFilesByDefault();
+    // What all processes say is said once.
+    if (layrub::StartedAsFollower()) FLAGS_minloglevel = google::GLOG_ERROR;
     caffe::GlobalInit(&argc, &argv);
     caffe::ExitOnFailure(layrub_tool::kFailure);
     layrub_tool::WipeOnInterrupt();
     return layrub_tool::Run(words);
+  } catch (const layrub::GroupFailed& failure) {
+    layrub_tool::Fail(failure.what());
   } catch (const std::bad_alloc&) {
     layrub_tool::Fail("out of memory");
   } catch (const std::exception& error) {

@@ -3,6 +3,8 @@
 
 // User code relies on Boost.Thread being visible.
 #include <boost/thread.hpp>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "caffe/solver.hpp"
 #include "caffe/syncedmem.hpp"
 #include "caffe/util/blocking_queue.hpp"
+#include "layrub/base/of_process.hpp"
 #include "layrub/device/communicator.hpp"
 
 namespace caffe {
@@ -64,18 +67,22 @@ class GradientSum : public Solver<Dtype>::Callback, public ParameterCallback<Dty
 };
 
 /// Trains one net with several solvers, each with its own net, plan and memory, and its own part of
-/// the data: `root`, which the caller steps, and others that follow it step by step in threads of
-/// their own. Only the root tests, displays and takes snapshots, which have the progress of all.
-/// Each solver has the whole batch of the prototxt, so a step learns from as many batches as there
-/// are solvers; the learning rate stays as it is.
+/// the data: `root`, which the caller steps, and others that follow it step by step, in threads or
+/// processes of their own. Only the root tests, displays and takes snapshots, which have the
+/// progress of all. Each solver has the whole batch of the prototxt, so a step learns from as many
+/// batches as there are solvers; the learning rate stays as it is.
 ///
 /// An error in a solver ends all of them: the root's step throws layrub::GroupFailed, whose message
 /// names the solver. Must outlive the root's training, and the root this.
 template <typename Dtype>
 class ParallelSolvers {
  public:
-  /// `root` must have been made with Caffe::solver_count() == group.size().
+  /// The others get a thread of this process each. `root` must have been made with
+  /// Caffe::solver_count() == group.size().
   ParallelSolvers(Solver<Dtype>* root, layrub::Group group);
+  /// The others are in processes that have called FollowRoot, or will. `communicator` is the
+  /// root's, of rank 0, and must outlive this.
+  ParallelSolvers(Solver<Dtype>* root, layrub::Communicator* communicator);
   /// Ends the others, wherever they are, unless Finish has.
   ~ParallelSolvers();
 
@@ -86,28 +93,52 @@ class ParallelSolvers {
   /// layrub::GroupFailed when one of them could not.
   void Finish();
 
-  int size() const { return static_cast<int>(group_.size()); }
-  /// Solver `rank` of [0, size()); others than the root are for their threads alone from Start to
-  /// Finish, and null before.
+  /// What users have asked the processes of the others for, one request at a time (signals); NONE:
+  /// nothing more. For the root's ActionCallback.
+  SolverAction::Enum FollowersRequest();
+
+  int size() const { return communicator_->size(); }
+  /// Solver `rank` of [0, size()) in this process; others than the root are for their threads alone
+  /// from Start to Finish, and null before.
   Solver<Dtype>* solver(int rank) const;
 
  private:
-  class Gate;
   class Leader;
-  class Follower;
+  class FollowerThread;
 
-  vector<SolverProgress> FollowersProgress();
+  ParallelSolvers(Solver<Dtype>* root, layrub::Communicator* communicator, layrub::Group group);
+  void TellAll(const string& word);
+  string AnswerOf(int rank);
+  void NoteRequest(const string& message);
+  vector<SolverProgress> FollowersProgress(const string& word);
 
   Solver<Dtype>* const root_;
-  const layrub::Group group_;
-  std::unique_ptr<Gate> gate_;
+  const layrub::Group group_;  ///< empty: the others are elsewhere
+  layrub::Communicator* const communicator_;
   std::unique_ptr<Leader> leader_;
   std::unique_ptr<GradientSum<Dtype>> sum_;
-  vector<std::unique_ptr<Follower>> followers_;
+  vector<std::unique_ptr<FollowerThread>> followers_;
+  std::deque<SolverAction::Enum> requests_;
+  vector<SolverProgress> last_progress_;
   bool finished_ = false;
+  const unsigned forks_ = layrub::forks;
 
   DISABLE_COPY_AND_ASSIGN(ParallelSolvers);
 };
+
+/// Called in the process of a follower, with what it is to train, before its solver is made:
+/// chooses the device of its thread, where the communicator has its values, too, and gives what
+/// belongs to Solver::mutable_placement_extra.
+using FollowerSetUp = std::function<PlacementOptions(const SolverParameter& param)>;
+
+/// Trains as a solver other than the root, whose ParallelSolvers is in the process of rank 0: what
+/// the root makes (Start), this one makes, and so on until its Finish. Caffe::solver_count() and
+/// solver_rank() must be those of the communicator. `requests` (may be empty) is asked what the
+/// user wants of this process, several times a second, as long as the root has nothing to do for
+/// it; the root does it. Throws layrub::GroupFailed where training ends otherwise.
+template <typename Dtype>
+void FollowRoot(layrub::Communicator* communicator, const FollowerSetUp& set_up,
+                const ActionCallback& requests);
 
 /// The learnable parameters of a net, and their gradients, one after the other.
 template <typename Dtype>

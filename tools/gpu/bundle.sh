@@ -63,6 +63,8 @@ if [ -n "$quick" ]; then
   rm -f "$out/lib/libcaffe_onednn.so"
 fi
 
+rm -f "$out/lib/liblayrub_mpi.so"  # what Open MPI opens is not collected
+
 echo "Collecting shared libraries ..."
 system='^(ld-linux-x86-64|libc|libm|libdl|librt|libpthread|libresolv|libutil)\.so'
 cuda='^lib(cuda|cudart|cublas|cublasLt|cudnn|curand|nccl|nvrtc|nvJitLink|nvidia)[^/]*\.so'

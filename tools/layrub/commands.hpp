@@ -13,7 +13,8 @@
 
 namespace layrub {
 class Device;
-}
+class RankCommunicator;
+}  // namespace layrub
 
 namespace layrub_tool {
 
@@ -110,6 +111,9 @@ void RefuseUnknownFormat();
 /// How many solvers train together: as many as --gpu names devices, or --cpu_solvers. Ends the
 /// program when these make no sense.
 int SolversFlag();
+/// From now on this process is one of a group that mpirun has started: the number of solvers is
+/// that of its processes on this machine, and each of them has one device.
+void SetRanks(const layrub::RankCommunicator* communicator);
 /// What a command runs on where --gpu does not say so.
 enum class DeviceKind : uint8_t {
   kCpu,

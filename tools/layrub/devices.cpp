@@ -7,6 +7,7 @@
 #include "caffe/common.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/device/device.hpp"
+#include "layrub/device/ranks.hpp"
 #include "layrub/flags.hpp"
 
 namespace layrub_tool {
@@ -14,6 +15,8 @@ namespace layrub_tool {
 namespace {
 
 constexpr int kMostSolvers = 64;
+
+const layrub::RankCommunicator* ranks = nullptr;  ///< of which this process is one
 
 /// The numbers in --gpu; none when it is not given.
 std::vector<int> GpusFlag() {
@@ -39,7 +42,7 @@ std::vector<int> GpusFlag() {
 std::vector<layrub::Device*> UseCpu() {
   LOG(INFO) << "Use CPU.";
   caffe::Caffe::set_mode(caffe::Caffe::CPU);
-  return std::vector<layrub::Device*>(SolversFlag());
+  return std::vector<layrub::Device*>(ranks ? 1 : SolversFlag());
 }
 
 /// Most solvers that people share ask for a GPU: a build for the CPU trains them all the same. One
@@ -54,6 +57,19 @@ std::vector<layrub::Device*> UseCpuInsteadOfGpu() {
   return UseCpu();
 }
 
+/// Of the processes on this machine each has a GPU of its own: of those that --gpu names, or of
+/// all.
+int GpuOfRank(const std::vector<int>& named) {
+  const size_t place = static_cast<size_t>(ranks->local_rank());
+  const int gpus = named.empty() ? layrub::GpuCount() : static_cast<int>(named.size());
+  if (gpus < ranks->local_size()) {
+    Fail("mpirun has started " + std::to_string(ranks->local_size()) +
+         " processes on this machine, and there are " + std::to_string(gpus) +
+         " GPUs for them: start one process for each GPU, or name one for all with --gpu.");
+  }
+  return named.empty() ? static_cast<int>(place) : named[place];
+}
+
 std::string Names(const std::vector<int>& ids) {
   std::string names;
   for (int id : ids) names += (names.empty() ? "" : ", ") + std::to_string(id);
@@ -62,7 +78,14 @@ std::string Names(const std::vector<int>& ids) {
 
 }  // namespace
 
+void SetRanks(const layrub::RankCommunicator* communicator) { ranks = communicator; }
+
 int SolversFlag() {
+  if (ranks) {
+    if (FLAGS_cpu_solvers > 1)
+      Fail("--cpu_solvers is for one process: each that mpirun starts has one solver.");
+    return ranks->local_size();
+  }
   const int gpus = static_cast<int>(GpusFlag().size());
   if (gpus > 0 && FLAGS_cpu_solvers > 1) Fail("--cpu_solvers is for the CPU: leave out --gpu.");
   const int solvers = std::max(gpus, FLAGS_cpu_solvers);
@@ -89,6 +112,7 @@ std::vector<layrub::Device*> ChooseDevices(DeviceKind kind, int default_gpu) {
     Fail(wanted + " asks for a GPU, and there is no GPU to use (" + layrub::WhyNoGpu() +
          "). Leave out --gpu and set solver_mode: CPU.");
   }
+  if (ranks && ids.size() != 1) ids = {GpuOfRank(ids)};
   if (ids.empty()) ids.push_back(default_gpu);
   std::vector<layrub::Device*> devices;
   for (int id : ids) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "caffe/util/beside_library.hpp"
+#include "layrub/base/beside_library.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 
@@ -51,7 +51,7 @@ void ExtendPythonPath() {
   const char* const before = std::getenv("PYTHONPATH");
   std::string path = before == nullptr ? "" : before;
   for (const char* const place : {"../python", "python", "../.."}) {
-    const std::string folder = caffe::BesideLibrary(place);
+    const std::string folder = layrub::BesideLibrary(place);
     if (std::filesystem::exists(folder + "/caffe/onnx_export"))
       path += (path.empty() ? "" : ":") + folder;
   }

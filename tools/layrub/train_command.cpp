@@ -21,6 +21,7 @@
 #include "layrub/flags.hpp"
 #include "layrub/json_text.hpp"
 #include "layrub/machine_file.hpp"
+#include "layrub/ranks.hpp"
 #include "layrub/report/metrics.hpp"
 #include "layrub/training_line.hpp"
 #include "layrub/training_report.hpp"
@@ -33,13 +34,6 @@ namespace {
 using caffe::Solver;
 using caffe::SolverAction::Enum;
 using nlohmann::json;
-
-Enum SignalEffect(const std::string& flag, const std::string& value) {
-  if (value == "stop") return caffe::SolverAction::STOP;
-  if (value == "snapshot") return caffe::SolverAction::SNAPSHOT;
-  if (value == "none") return caffe::SolverAction::NONE;
-  Fail("--" + flag + "=" + value + ": the effect of a signal is stop, snapshot or none.");
-}
 
 caffe::SolverParameter ReadSolver() {
   caffe::SolverParameter param = SolverFlag(true);
@@ -195,39 +189,38 @@ void LogSummary(const json& summary) {
             << "; its driver says that it took " << mib("device_peak_measured_bytes") << " at most";
 }
 
-}  // namespace
-
-int RunTrain(const std::vector<std::string>&) {
+/// `ranks`: this is the first of several processes; null: it is alone.
+int Train(layrub::RankCommunicator* ranks) {
   Require("train", "solver", FLAGS_solver);
   RefuseLoneDataShape("train");
   if (!FLAGS_snapshot.empty() && !FLAGS_weights.empty()) {
     Fail("give --snapshot to resume training or --weights to fine-tune, but not both.");
   }
   if (!FLAGS_json_summary.empty()) CheckWritable(FLAGS_json_summary);
-  const Enum sigint = SignalEffect("sigint_effect", FLAGS_sigint_effect);
-  const Enum sighup = SignalEffect("sighup_effect", FLAGS_sighup_effect);
-  const Enum sigterm = SignalEffect("sigterm_effect", FLAGS_sigterm_effect);
+  const SignalEffects effects = SignalEffectFlags();
   const caffe::SolverParameter param = ReadSolver();
-  const DeviceKind kind = !param.has_solver_mode() ? DeviceKind::kGpuIfAny
-                          : param.solver_mode() == caffe::SolverParameter_SolverMode_GPU
-                              ? DeviceKind::kGpu
-                              : DeviceKind::kCpu;
-  const std::vector<layrub::Device*> devices = ChooseDevices(kind, param.device_id());
-  const int solvers = static_cast<int>(devices.size());
+  const std::vector<layrub::Device*> devices = ChooseDevices(KindOf(param), param.device_id());
+  const int solvers = ranks ? ranks->size() : static_cast<int>(devices.size());
   if (FLAGS_verify_placement > 0) {
     if (solvers > 1) Fail("--verify_placement compares the training of one solver.");
     if (!FLAGS_json_summary.empty()) Fail("--verify_placement has no --json_summary to write.");
     if (!FLAGS_report.empty()) Fail("--verify_placement has no --report to write.");
     return VerifyPlacements(param, SnapshotFlag(param));
   }
-  caffe::SignalHandler signals(sigint, sighup, sigterm);
+  caffe::SignalHandler signals(effects.sigint, effects.sighup, effects.sigterm,
+                               ranks ? effects.sigterm : caffe::SolverAction::NONE);
   const std::string snapshot = SnapshotFlag(param);
   if (!FLAGS_report.empty()) CheckTrainingReport(FLAGS_report);
   caffe::Caffe::set_solver_count(solvers);
   // Before the plans, which leave what it takes of GPUs.
-  layrub::Group group = solvers > 1 ? layrub::Connect(devices) : layrub::Group();
+  layrub::Group group = devices.size() > 1 ? layrub::Connect(devices) : layrub::Group();
+  if (ranks) ranks->UseDevice(devices[0]);
   const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
-  solver->SetActionFunction(signals.GetActionFunction());
+  std::unique_ptr<caffe::ParallelSolvers<float>> together;
+  solver->SetActionFunction([&together, asked = signals.GetActionFunction()] {
+    const Enum here = asked();
+    return here == caffe::SolverAction::NONE && together ? together->FollowersRequest() : here;
+  });
   if (!snapshot.empty()) {
     LOG(INFO) << "Resuming from " << snapshot;
     solver->Restore(snapshot.c_str());
@@ -247,9 +240,9 @@ int RunTrain(const std::vector<std::string>&) {
   if (!placed.ok()) return ExitCode(placed);
   WarnOfForeignProfile(solver->net()->planned()->graph(), MachineFlag());
 
-  std::unique_ptr<caffe::ParallelSolvers<float>> together;
   if (solvers > 1) {
-    together.reset(new caffe::ParallelSolvers<float>(solver.get(), std::move(group)));
+    together.reset(ranks ? new caffe::ParallelSolvers<float>(solver.get(), ranks)
+                         : new caffe::ParallelSolvers<float>(solver.get(), std::move(group)));
     LOG(INFO) << "Training with " << solvers << " solvers, on " << solvers
               << " batches in each iteration";
     const layrub::Status started = together->Start(snapshot);
@@ -282,6 +275,23 @@ int RunTrain(const std::vector<std::string>&) {
   if (!FLAGS_json_summary.empty()) WriteFile(FLAGS_json_summary, JsonText(summary));
   if (!FLAGS_report.empty()) WriteTrainingReport(FLAGS_report, solver.get(), solvers);
   return kSuccess;
+}
+
+}  // namespace
+
+int RunTrain(const std::vector<std::string>&) {
+  const std::unique_ptr<layrub::RankCommunicator> ranks = JoinRanks();
+  if (!ranks) return Train(nullptr);
+  if (ranks->rank() > 0) return FollowTraining(ranks.get());
+  const std::string no_longer = "the first process has ended";
+  try {
+    const int code = Train(ranks.get());
+    if (code != kSuccess) ranks->Abort(no_longer);
+    return code;
+  } catch (...) {
+    ranks->Abort(no_longer);
+    throw;
+  }
 }
 
 }  // namespace layrub_tool

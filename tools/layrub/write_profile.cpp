@@ -10,6 +10,7 @@
 #include "caffe/planned_net.hpp"
 #include "caffe/util/arithmetic_rates.hpp"
 #include "caffe/util/library_settings.hpp"
+#include "layrub/flags.hpp"
 #include "layrub/machine_file.hpp"
 #include "layrub/placement/cost/profile.hpp"
 #include "layrub/placement/cost/workspaces.hpp"

@@ -87,6 +87,7 @@ target_link_libraries(client ${Caffe_LIBRARIES})
 with open(os.path.join(BUILD, "CMakeCache.txt")) as cache_file:
     CACHE = cache_file.read()
 HAS_ONEDNN = "USE_ONEDNN:BOOL=ON" in CACHE
+HAS_MPI = "USE_MPI:BOOL=ON" in CACHE
 
 
 @contextlib.contextmanager
@@ -163,8 +164,9 @@ class Installed(InstalledTest):
     def test_programs_and_python_run(self):
         self.check_programs(self.prefix, f"{self.prefix}/python")
 
-    def test_what_uses_onednn_is_beside_the_library(self):
+    def test_what_uses_onednn_and_mpi_is_beside_the_library(self):
         self.assertEqual(HAS_ONEDNN, os.path.exists(f"{self.library}/libcaffe_onednn.so"))
+        self.assertEqual(HAS_MPI, os.path.exists(f"{self.library}/liblayrub_mpi.so"))
 
     def build_client(self, folder, where):
         """By find_package(Caffe), which the definition `where` tells where to look."""
@@ -242,6 +244,7 @@ class DebianPackage(InstalledTest):
                 (5, r"/usr/bin/(layrub|caffe|convert_imageset|compute_image_mean|extract_features)"),
                 (1, r"/usr/lib/(.+/)?libcaffe\.so\.[\d.]+"),
                 (int(HAS_ONEDNN), r"/usr/lib/(.+/)?libcaffe_onednn\.so"),
+                (int(HAS_MPI), r"/usr/lib/(.+/)?liblayrub_mpi\.so"),
                 (4, r"/usr/include/caffe/(caffe\.hpp|net\.hpp|proto/caffe\.pb\.h|proto/caffe\.proto)"),
                 (2, r"/usr/share/Caffe/CaffeConfig(Version)?\.cmake"),
                 (3, r"/usr/share/man/man1/(layrub|caffe|convert_imageset)\.1\.gz"),

@@ -15,8 +15,11 @@ class SignalHandler {
   /// SIGTERM as well, for programs that do nothing but train: where a signal asks to stop and
   /// training has not begun, or a signal has asked to stop before, the process ends at once, with
   /// exit code 128 + signal and a line on stderr. No file is left half written under its name.
+  /// SIGUSR1 is one more signal, for processes that mpirun starts: it passes that on, and nothing
+  /// else without killing them soon. NONE leaves it as it is.
   SignalHandler(SolverAction::Enum SIGINT_action, SolverAction::Enum SIGHUP_action,
-                SolverAction::Enum SIGTERM_action);
+                SolverAction::Enum SIGTERM_action,
+                SolverAction::Enum SIGUSR1_action = SolverAction::NONE);
   ~SignalHandler();
 
   /// From now on there is something to save: the first request to stop is left to the solver.

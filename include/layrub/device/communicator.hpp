@@ -2,7 +2,9 @@
 #define LAYRUB_DEVICE_COMMUNICATOR_HPP_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -25,6 +27,9 @@ class GroupFailed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// The seconds of Communicator::Receive that never end.
+inline constexpr double kForever = std::numeric_limits<double>::infinity();
 
 /// A member of a group of devices that train one net. All members call Broadcast and Sum in the
 /// same order with values of the same counts and elements; the group fails when they do not.
@@ -53,6 +58,15 @@ class Communicator {
   virtual void Wait() = 0;
   /// As Wait, and returns when all members' values are exchanged.
   virtual void Synchronize() = 0;
+
+  /// Gives member `to`, another one, a message, which comes after those that this member has sent
+  /// it before. Returns at once.
+  virtual void Send(int to, std::string message) = 0;
+  /// The oldest message of member `from` that has not been received; waits for it at most for
+  /// `seconds`. Empty: none came in that time.
+  virtual std::optional<std::string> Receive(int from, double seconds) = 0;
+  std::string Receive(int from) { return *Receive(from, kForever); }
+
   /// Ends the group: nobody waits any longer, and when it returns no values are touched any more.
   /// The first reason counts.
   virtual void Abort(const std::string& reason) = 0;

@@ -2,14 +2,15 @@
 
 #include <dlfcn.h>
 
-#include "caffe/util/beside_library.hpp"
+#include "layrub/base/beside_library.hpp"
 
 namespace caffe {
 namespace {
 
 string Start() {
   // Modules of Python's that are libraries take its functions from whoever has loaded them.
-  void* const library = dlopen(BesideLibrary("libcaffe_python.so").c_str(), RTLD_NOW | RTLD_GLOBAL);
+  void* const library =
+      dlopen(layrub::BesideLibrary("libcaffe_python.so").c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) return dlerror();
   const auto start = reinterpret_cast<const char* (*)()>(dlsym(library, "layrub_start_python"));
   if (!start) return dlerror();

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "caffe/common.hpp"
-#include "caffe/util/beside_library.hpp"
+#include "layrub/base/beside_library.hpp"
 
 namespace caffe {
 namespace {
@@ -35,7 +35,7 @@ void* Open() {
   return nullptr;
 #endif
   const WaitingWithoutLoops waiting;
-  const std::string path = BesideLibrary("libcaffe_onednn.so");
+  const std::string path = layrub::BesideLibrary("libcaffe_onednn.so");
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     LOG(WARNING) << "Convolutions and products run without oneDNN: " << dlerror();

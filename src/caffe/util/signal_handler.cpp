@@ -24,7 +24,8 @@ struct Request {
 };
 
 // The first that is raised is reported first.
-Request requests[] = {{SIGHUP, "SIGHUP"}, {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}};
+Request requests[] = {
+    {SIGHUP, "SIGHUP"}, {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}};
 int handled = 0;                        // how many of them; 0: there is no SignalHandler
 volatile sig_atomic_t may_end = false;  // the process may be ended here
 volatile sig_atomic_t training = false;
@@ -79,8 +80,9 @@ SignalHandler::SignalHandler(SolverAction::Enum SIGINT_action, SolverAction::Enu
 }
 
 SignalHandler::SignalHandler(SolverAction::Enum SIGINT_action, SolverAction::Enum SIGHUP_action,
-                             SolverAction::Enum SIGTERM_action) {
+                             SolverAction::Enum SIGTERM_action, SolverAction::Enum SIGUSR1_action) {
   Begin({SIGHUP_action, SIGINT_action, SIGTERM_action}, true);
+  if (SIGUSR1_action != SolverAction::NONE) Install(&requests[handled++], SIGUSR1_action);
 }
 
 SignalHandler::~SignalHandler() {

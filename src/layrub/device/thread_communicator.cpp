@@ -10,6 +10,7 @@
 
 #include "layrub/base/of_process.hpp"
 #include "layrub/device/communicator.hpp"
+#include "mailboxes.hpp"
 
 namespace layrub {
 namespace {
@@ -75,6 +76,8 @@ class Exchange {
     if (failed_) throw GroupFailed(reason_);
   }
 
+  Mailboxes& mailboxes() { return mailboxes_; }
+
   void Abort(const std::string& reason) {
     std::unique_lock lock(mutex_);
     Fail(reason);
@@ -92,6 +95,7 @@ class Exchange {
     if (!failed_) reason_ = reason;
     failed_ = true;
     changed_.notify_all();
+    mailboxes_.Fail(reason_);
   }
 
   bool Ready() const {
@@ -168,6 +172,7 @@ class Exchange {
   }
 
   const std::vector<Device*> devices_;  ///< by rank
+  Mailboxes mailboxes_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::deque<Task>> queues_;  ///< by rank
@@ -199,6 +204,12 @@ class ThreadCommunicator final : public Communicator {
   }
   void Wait() override { (*exchange_)->Await(rank_); }
   void Synchronize() override { Wait(); }
+  void Send(int to, std::string message) override {
+    (*exchange_)->mailboxes().Send(rank_, to, std::move(message));
+  }
+  std::optional<std::string> Receive(int from, double seconds) override {
+    return (*exchange_)->mailboxes().Receive(from, rank_, seconds);
+  }
   void Abort(const std::string& reason) override { (*exchange_)->Abort(reason); }
 
  private:

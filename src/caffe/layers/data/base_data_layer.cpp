@@ -18,7 +18,10 @@ namespace {
 constexpr unsigned kMostBatches = 1024;  ///< read ahead
 
 /// As many as the CPU's loops have, divided among the solvers.
-int LoadThreads() { return std::max(1, CpuThreads() / std::max(1, Caffe::solver_count())); }
+int LoadThreads() {
+  const int solvers_here = Caffe::multiprocess() ? 1 : std::max(1, Caffe::solver_count());
+  return std::max(1, CpuThreads() / solvers_here);
+}
 
 }  // namespace
 

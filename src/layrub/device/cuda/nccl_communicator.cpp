@@ -10,6 +10,7 @@
 #include "layrub/device/cuda/check.hpp"
 #include "layrub/device/cuda/cuda_events.hpp"
 #include "layrub/device/cuda/nccl_library.hpp"
+#include "layrub/device/mailboxes.hpp"
 
 namespace layrub {
 namespace {
@@ -62,6 +63,8 @@ class Shared {
     Await(&member, name);
   }
 
+  Mailboxes& mailboxes() { return mailboxes_; }
+
   void Abort(const std::string& reason) {
     const std::lock_guard ending(ending_);  // who comes second waits until all has ended
     {
@@ -70,6 +73,7 @@ class Shared {
       failed_ = true;
       reason_ = reason;
     }
+    mailboxes_.Fail(reason);
     for (Member& member : members_) {
       const std::lock_guard lock(member.mutex);
       nccl_.CommAbort(member.comm);
@@ -170,6 +174,7 @@ class Shared {
 
   const Nccl nccl_;
   std::vector<Member> members_;
+  Mailboxes mailboxes_;
   bool connected_ = false;
   std::mutex ending_;
   std::mutex mutex_;  ///< of the two below
@@ -229,6 +234,12 @@ class NcclCommunicator final : public Communicator {
     shared_->ThrowIfFailed();  // who ends the group ends the wait
   }
 
+  void Send(int to, std::string message) override {
+    shared_->mailboxes().Send(rank_, to, std::move(message));
+  }
+  std::optional<std::string> Receive(int from, double seconds) override {
+    return shared_->mailboxes().Receive(from, rank_, seconds);
+  }
   void Abort(const std::string& reason) override { shared_->Abort(reason); }
 
  private:

@@ -110,6 +110,22 @@ TEST(Communicator, AnAbortEndsAllWaits) {
   EXPECT_EQ(ended, 3);
 }
 
+TEST(Communicator, CarriesMessagesInTheirOrderUntilTheGroupFails) {
+  Group group = ConnectThreads(std::vector<Device*>(3));
+  EXPECT_EQ(group[0]->Receive(1, 0), std::nullopt);
+  group[1]->Send(0, "one");
+  group[2]->Send(0, "two");
+  group[1]->Send(0, "");
+  EXPECT_EQ(group[0]->Receive(2), "two");
+  EXPECT_EQ(group[0]->Receive(1), "one");
+  EXPECT_EQ(group[0]->Receive(1, 0.001), "");
+  EXPECT_EQ(group[0]->Receive(1, 0.001), std::nullopt);
+  std::thread waits([&] { EXPECT_THROW(group[0]->Receive(1), GroupFailed); });
+  group[2]->Abort("out of ink");
+  waits.join();
+  EXPECT_THROW(group[1]->Send(0, "three"), GroupFailed);
+}
+
 TEST(Communicator, FailsWhenMembersExchangeDifferentValues) {
   Group group = ConnectThreads(std::vector<Device*>(2));
   std::vector<float> values(3);

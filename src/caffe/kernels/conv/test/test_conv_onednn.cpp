@@ -14,11 +14,11 @@
 #include <thread>
 #include <vector>
 
-#include "caffe/util/beside_library.hpp"
 #include "caffe/util/channel_shape.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/mkl_alternate.hpp"
 #include "caffe/util/threads.hpp"
+#include "layrub/base/beside_library.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -108,7 +108,7 @@ class OneDnn : public ::testing::Test {
 };
 
 TEST(OneDnnLibrary, IsUsedWhereItIsBesideTheLibrary) {
-  const std::string file = BesideLibrary("libcaffe_onednn.so");
+  const std::string file = layrub::BesideLibrary("libcaffe_onednn.so");
   if (!std::filesystem::exists(file)) GTEST_SKIP() << "This build has no oneDNN (USE_ONEDNN).";
 #if defined(__x86_64__)
   EXPECT_EQ(OneDnnBytes(Make(2, 16, 8, 16, 3), Pass::kForward).has_value(),

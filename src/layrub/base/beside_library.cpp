@@ -1,11 +1,11 @@
-#include "caffe/util/beside_library.hpp"
+#include "layrub/base/beside_library.hpp"
 
 #include <dlfcn.h>
 
 #include <filesystem>
 #include <system_error>
 
-namespace caffe {
+namespace layrub {
 
 std::string BesideLibrary(const std::string& name) {
   Dl_info here;
@@ -17,4 +17,4 @@ std::string BesideLibrary(const std::string& name) {
   return (library.parent_path() / name).string();
 }
 
-}  // namespace caffe
+}  // namespace layrub

@@ -1,0 +1,50 @@
+#include "layrub/device/ranks.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "layrub/base/beside_library.hpp"
+#include "mpi/connect.hpp"
+
+namespace layrub {
+namespace {
+
+/// The number that the first of the variables says that there is; -1: none.
+int NumberIn(std::initializer_list<const char*> variables) {
+  for (const char* variable : variables) {
+    if (const char* const text = std::getenv(variable)) return std::atoi(text);
+  }
+  return -1;
+}
+
+// Of Open MPI's mpirun, of those that start processes by PMI, and of srun --mpi=pmix.
+int Rank() { return NumberIn({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}); }
+int Size() { return NumberIn({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}); }
+
+}  // namespace
+
+bool StartedByMpi() { return Rank() >= 0 && Size() > 1; }
+
+bool StartedAsFollower() { return StartedByMpi() && Rank() > 0; }
+
+std::unique_ptr<RankCommunicator> ConnectRanks(std::string* why_not) {
+  const std::string path = BesideLibrary("liblayrub_mpi.so");
+  // Open MPI opens libraries that take its functions from whoever has loaded them.
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) {
+    *why_not = std::string("MPI cannot be used (") + dlerror() +
+               "): install Open MPI (Debian: libopenmpi-dev, openmpi-bin) and build again.";
+    return nullptr;
+  }
+  const auto connect =
+      reinterpret_cast<decltype(&layrub_connect_mpi)>(dlsym(library, "layrub_connect_mpi"));
+  if (connect == nullptr) {
+    *why_not = path + " is of another version.";
+    return nullptr;
+  }
+  return std::unique_ptr<RankCommunicator>(connect(why_not));
+}
+
+}  // namespace layrub

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Tries training with processes that mpirun starts, as a user would."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from command_line import BIN, SOLVER, DigitsTest, Result, at_once, run, write
+
+LAYRUB = os.path.join(BIN, "layrub")
+HAS_MPI = os.path.exists(os.path.join(os.path.dirname(BIN), "lib/liblayrub_mpi.so")) and shutil.which("mpirun")
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   OMPI_MCA_rmaps_base_oversubscribe="1")
+LONG = SOLVER.replace("max_iter: 4", "max_iter: 10000000").replace("test_interval: 4", "test_interval: 1000000").replace(
+    "display: 2", "display: 50")
+
+
+def start(ranks, *args):
+    return subprocess.Popen(["mpirun", "-np", str(ranks), LAYRUB, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, env=dict(ENVIRONMENT, GLOG_log_dir=os.getcwd()))
+
+
+def mpirun(ranks, *args):
+    process = start(ranks, *args)
+    out, err = process.communicate(timeout=120)
+    return Result(subprocess.CompletedProcess(args, process.returncode, out, err))
+
+
+@unittest.skipUnless(HAS_MPI, "this build has no MPI, or there is no mpirun")
+class Ranks(DigitsTest):
+    def assert_same(self, *files):
+        same = run("diff", *files)
+        self.assertEqual(0, same.code, same.out)
+
+    def test_learn_the_bits_of_as_many_threads(self):
+        write("solver.prototxt", SOLVER + "snapshot: 2 average_loss: 3")
+        threads = run("train", "--solver=solver.prototxt", "--cpu_solvers=3", "--threads=1")
+        self.assertEqual(0, threads.code, threads.last)
+        for file in ("run_iter_4.caffemodel", "run_iter_2.solverstate", "run_iter_2.caffemodel"):
+            os.rename(file, file.replace("run", "threads"))
+        ranks = mpirun(3, "train", "--solver=solver.prototxt", "--threads=1", "--json_summary=summary.json")
+        self.assertEqual(0, ranks.code, ranks.last)
+        self.assert_same("threads_iter_4.caffemodel", "run_iter_4.caffemodel")
+        for line in ("Training with 3 solvers", "Iteration 2, lr = ", "Iteration 4, Testing net", "Optimization Done.\n"):
+            self.assertEqual(1 + (line[0] == "O"), len(re.findall(line, ranks.err)), line)
+        # A state has the progress of all, whoever wrote it, and goes on in a budget.
+        os.rename("run_iter_4.caffemodel", "whole.caffemodel")
+        shutil.copy("run_iter_2.solverstate", "ranks.solverstate")
+        for state, args in (("run_iter_2.solverstate", ()), ("threads_iter_2.solverstate", ("--placement=hybrid",))):
+            if state.startswith("threads"):  # it names its weights as they were named then
+                shutil.copy("threads_iter_2.caffemodel", "run_iter_2.caffemodel")
+            again = mpirun(3, "train", "--solver=solver.prototxt", "--threads=1", "--snapshot=" + state, *args)
+            self.assertEqual(0, again.code, again.last)
+            self.assert_same("whole.caffemodel", "run_iter_4.caffemodel")
+
+    def train_on(self, ranks, line="Iteration 100"):
+        """mpirun in the middle of a training, and its processes by rank."""
+        write("long.prototxt", LONG)
+        process = start(ranks, "train", "--solver=long.prototxt")
+        for text in process.stderr:
+            if line in text:
+                break
+        children = subprocess.run(["pgrep", "-P", str(process.pid), "-x", "layrub"], capture_output=True, text=True)
+        pids = sorted(map(int, children.stdout.split()))
+        self.assertEqual(ranks, len(pids))
+        return process, pids
+
+    @staticmethod
+    def runs(pid):
+        try:
+            with open("/proc/%d/stat" % pid) as file:
+                return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+        except FileNotFoundError:
+            return False
+
+    def ends(self, process, pids, seconds):
+        before = time.time()
+        err = process.communicate(timeout=60)[1]
+        while any(map(self.runs, pids)) and time.time() - before < seconds:
+            time.sleep(0.05)
+        self.assertLess(time.time() - before, seconds, err[-1000:])
+        return err
+
+    def test_end_within_ten_seconds_when_one_is_killed(self):
+        process, pids = self.train_on(3)
+        os.kill(pids[1], signal.SIGKILL)
+        self.assertRegex(self.ends(process, pids, 10), "process rank 1 with PID .* exited on signal 9")
+        self.assertNotEqual(0, process.returncode)
+
+    def test_end_within_ten_seconds_when_one_does_not_run_any_more(self):
+        def stop(rank):
+            process, pids = self.train_on(3)
+            os.kill(pids[rank], signal.SIGSTOP)
+            err = self.ends(process, pids, 12)
+            self.assertEqual(1, len(re.findall(r"layrub: .*All solvers end\.", err)), err[-1000:])
+            self.assertIn("layrub: solver %d of 3 (on " % rank, err)
+            self.assertNotEqual(0, process.returncode)
+
+        at_once(stop, (0, 2))
+
+    def test_take_a_snapshot_when_a_signal_ends_them(self):
+        for to, which, code in (("mpirun", signal.SIGTERM, 1), ("mpirun", signal.SIGUSR1, 0), ("rank 1", signal.SIGTERM, 0)):
+            process, pids = self.train_on(2)
+            os.kill(process.pid if to == "mpirun" else pids[1], which)
+            err = self.ends(process, pids, 10)
+            self.assertIn("Optimization stopped early.", err, to)
+            self.assertEqual(code, process.returncode, err[-1000:])
+            states = [file for file in os.listdir() if file.endswith(".solverstate")]
+            self.assertEqual(1, len(states), to)
+            os.remove(states[0])
+
+    def test_fail_with_one_sentence(self):
+        solver = "--solver=solver.prototxt"
+        at_once(self.said_once, (
+            (1, "nowhere.prototxt", 3, "train", "--solver=nowhere.prototxt"),
+            (1, "--cpu_solvers is for one process", 2, "train", solver, "--cpu_solvers=2"),
+            (2, "--device_memory=", 2, "train", solver, "--placement=hybrid", "--device_memory=64KiB"),
+            (1, "'plan' runs in one process", 2, "plan", solver),
+            # In one of them alone.
+            (1, "no machine 'nowhere'", 1, "train", solver, ":", "-np", "1", LAYRUB, "train", "--machine=nowhere")))
+
+    def said_once(self, case):
+        code, text, *args = case
+        result = mpirun(*args)
+        self.assertEqual(code, result.code, result.last)
+        said = [line for line in result.err.splitlines() if re.match("F|layrub: |ERROR: ", line)]
+        said = [line for line in said if "ended at once by SIGTERM" not in line]  # of mpirun, when another one has failed
+        self.assertEqual(1, len(said), result.err[-2000:])
+        self.assertIn(text, said[0])
+
+    def test_one_process_alone_trains_as_without_mpirun(self):
+        self.assertEqual(0, run("train", "--solver=solver.prototxt", "--threads=1").code)
+        os.rename("run_iter_4.caffemodel", "alone.caffemodel")
+        self.assertEqual(0, mpirun(1, "train", "--solver=solver.prototxt", "--threads=1").code)
+        self.assert_same("alone.caffemodel", "run_iter_4.caffemodel")
+
+
+if __name__ == "__main__":
+    unittest.main()

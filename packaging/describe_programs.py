@@ -113,7 +113,7 @@ def completion(program):
             if flag.startswith('--placement='):
                 strategies = ' '.join(re.findall(r'\w+', words.split(':', 1)[1]))
             if flag == '--machine=NAME|FILE' and 'k40' in words:
-                machines = ' '.join(re.findall(r'\b(?:cpu|k40|titanx|[pvah]\d+)\b', words))
+                machines = ' '.join(re.findall(r'\b(?:cpu|k\d+|titanx|[pvah]\d+)\b', words))
         words = ' '.join(f'--{name}' + ('' if kind is None else '=') for name, kind in sorted(flags.items()))
         files = '|'.join(f'--{name}' for name, kind in sorted(flags.items()) if kind == 'files') or '-'
         choices = ''.join(f'      {command}:--{name}) words="{kind}" ;;\n' for name, kind in sorted(flags.items())

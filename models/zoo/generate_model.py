@@ -6,6 +6,8 @@
   generate_model.py vgg16 --batch=64 --data=dummy       data of the right shape instead of a database
   generate_model.py resnet101 --out=models/resnet101 --solver    train_val.prototxt and solver.prototxt there
   generate_model.py resnet --blocks=3,30,48,3           any depth; basic blocks with --kind=basic
+  generate_model.py wresnet --depth=152 --widen=10      with ten times the channels
+  generate_model.py rnn --layers=10 --hidden=8192       layers of LSTM
 """
 
 import argparse
@@ -17,7 +19,12 @@ import model_zoo
 from model_text import TEST, TRAIN, Enum, Net, fields
 from script import run_script, write_whole
 
-ANY_DEPTH = 'resnet'
+# Models of any size: the options that each needs, and what makes it of them.
+ANY_SIZE = {
+    'resnet': (('blocks',), lambda options: model_zoo.custom_resnet(options.blocks, options.kind)),
+    'wresnet': (('depth', 'widen'), lambda options: model_zoo.custom_wresnet(options.depth, options.widen)),
+    'rnn': (('layers', 'hidden'), lambda options: model_zoo.custom_rnn(options.layers, options.hidden)),
+}
 
 
 def net_text(model, options):
@@ -61,10 +68,14 @@ def parser():
     result = argparse.ArgumentParser(description=usage[0], epilog=usage[1],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = result.add_argument
-    add('model', nargs='?', help="a name of --list, or 'resnet' with --blocks")
+    add('model', nargs='?', help=f"a name of --list, or one of {', '.join(ANY_SIZE)} with its sizes")
     add('--list', action='store_true', help='name the models')
     add('--blocks', type=four_numbers, metavar='A,B,C,D', help="resnet: residual blocks in each of its four stages")
     add('--kind', choices=('basic', 'bottleneck'), default='bottleneck', help='resnet: of two or of three convolutions')
+    add('--depth', type=int, choices=sorted(model_zoo.BOTTLENECKS), help='wresnet: that of a ResNet')
+    add('--widen', type=positive, metavar='N', help='wresnet: N times the channels')
+    add('--layers', type=positive, metavar='N', help='rnn: layers of LSTM')
+    add('--hidden', type=positive, metavar='N', help='rnn: hidden units of a layer')
     add('--batch', type=positive, help='items in a batch for training')
     add('--test-batch', type=positive, help='items in a batch for testing')
     add('--classes', type=positive, help='classes to tell apart')
@@ -81,18 +92,22 @@ def parser():
 def wanted_model(options):
     """The model that the command line names; ends the program where there is none."""
     models = model_zoo.all_models()
-    if options.model == ANY_DEPTH:
-        if not options.blocks:
-            sys.exit("generate_model.py: 'resnet' needs --blocks=A,B,C,D; resnet50 is --blocks=3,4,6,3")
-        model = model_zoo.custom_resnet(options.blocks, options.kind)
+    sizes, make = ANY_SIZE.get(options.model, ((), None))
+    if make:
+        for size in sizes:
+            if getattr(options, size) is None:
+                sys.exit(f"generate_model.py: '{options.model}' needs --{size}; --help has an example")
+        model = make(options)
     elif options.model in models:
         model = models[options.model]
     else:
-        sys.exit(f"generate_model.py: there is no model '{options.model}'; there are {', '.join(models)} and resnet")
+        sys.exit(f"generate_model.py: there is no model '{options.model}'; there are {', '.join([*models, *ANY_SIZE])}")
     if options.solver and not options.out:
         sys.exit('generate_model.py: --solver needs --out=DIR')
-    if options.blocks and options.model != ANY_DEPTH:
-        sys.exit("generate_model.py: --blocks goes with 'resnet' only")
+    for other, (unused, _) in ANY_SIZE.items():
+        for size in unused:
+            if other != options.model and getattr(options, size) is not None:
+                sys.exit(f"generate_model.py: --{size} goes with '{other}' only")
     model.crop = options.crop or model.crop
     model.classes = options.classes or model.classes
     return model
@@ -103,7 +118,9 @@ def main():
     if options.list:
         for name, model in model_zoo.all_models().items():
             print(f'{name:16}{model.name}, batch {model.batch}, {model.classes} classes')
-        print(f"{ANY_DEPTH:16}ResNet of any depth, with --blocks and --kind")
+        print(f"{'resnet':16}ResNet of any depth, with --blocks and --kind")
+        print(f"{'wresnet':16}ResNet with more channels, with --depth and --widen")
+        print(f"{'rnn':16}layers of LSTM, with --layers and --hidden")
         return
     if not options.model:
         parser().error('name a model, or ask for the --list')

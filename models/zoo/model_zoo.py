@@ -180,17 +180,18 @@ def branch_of(kind, width, stride):
     return [(width, 1, stride), (width, 3, None), (4 * width, 1, None)], 4 * width
 
 
-def resnet(blocks, kind='bottleneck'):
+def resnet(blocks, kind='bottleneck', widen=1):
     """He et al. 2016; the stride of a bottleneck is that of its first convolution, as published for Caffe. `kind`:
-    basic, bottleneck, grouped (ResNeXt, Xie et al. 2017, 32 groups of 4) or squeeze (SENet, Hu et al. 2018)."""
+    basic, bottleneck, grouped (ResNeXt, Xie et al. 2017, 32 groups of 4) or squeeze (SENet, Hu et al. 2018). Every
+    convolution has `widen` times the outputs."""
     def build(net, classes):
-        net.conv('conv1', 'data', 64, 7, 2, 3, bias=None)
+        net.conv('conv1', 'data', 64 * widen, 7, 2, 3, bias=None)
         x = net.pool('pool1', net.norm(('bn_conv1', 'scale_conv1', 'conv1_relu'), 'conv1'))
-        inputs = 64
+        inputs = 64 * widen
         for stage, (count, width) in enumerate(zip(blocks, (64, 128, 256, 512)), 2):
             for index, name in enumerate(block_names(count)):
                 stride = 2 if stage > 2 and index == 0 else 1
-                branch, outputs = branch_of(kind, width, stride)
+                branch, outputs = branch_of(kind, width * widen, stride)
                 shortcut = (outputs, stride) if (inputs, stride) != (outputs, 1) else None
                 x = res_block(net, f'{stage}{name}', x, branch, shortcut, kind == 'squeeze')
                 inputs = outputs
@@ -265,15 +266,17 @@ def densenet(blocks, growth):
 # ---------------------------------------------------------------- LSTM
 
 
-def lstm(net, classes):
-    """Two layers over sequences of `data` (steps x batch x features) and `cont`, a word to guess at each step."""
-    x = 'data'
-    for number in (1, 2):
-        param = {'num_output': 256, 'weight_filler': {'type': 'uniform', 'min': -0.08, 'max': 0.08},
-                 'bias_filler': {'type': 'constant', 'value': 0}}
-        x = net.layer(f'lstm{number}', 'LSTM', [x, 'cont'], recurrent_param=param)
-    x = net.inner_product('predict', x, classes, axis=2)
-    net.layer('loss', 'SoftmaxWithLoss', [x, 'label'], softmax_param={'axis': 2})
+def lstm(layers, hidden):
+    """Layers over sequences of `data` (steps x batch x features) and `cont`, a word to guess at each step."""
+    def build(net, classes):
+        x = 'data'
+        for number in range(1, layers + 1):
+            param = {'num_output': hidden, 'weight_filler': {'type': 'uniform', 'min': -0.08, 'max': 0.08},
+                     'bias_filler': {'type': 'constant', 'value': 0}}
+            x = net.layer(f'lstm{number}', 'LSTM', [x, 'cont'], recurrent_param=param)
+        x = net.inner_product('predict', x, classes, axis=2)
+        net.layer('loss', 'SoftmaxWithLoss', [x, 'label'], softmax_param={'axis': 2})
+    return build
 
 
 def captioner(net, classes):
@@ -381,7 +384,7 @@ def all_models():
         'fcn8s': Model('FCN-8s', fcn8s, 1, 1, 21, crop=500, data=MAPS, solver=WHOLE_IMAGES, **SEGMENTED),
         'unet': Model('U-Net', unet, 1, 1, 2, crop=572, data=MAPS, label_side=lambda crop: crop - BORDER,
                       solver=TILES, **CELLS),
-        'lstm': Model('LSTM', lstm, 32, 32, 8000, steps=20, data=SEQUENCES, solver=SEQUENCE),
+        'lstm': Model('LSTM', lstm(2, 256), 32, 32, 8000, steps=20, data=SEQUENCES, solver=SEQUENCE),
         'captioner': Model('LRCN', captioner, 100, 100, 8801, steps=20, features=1000, data=CAPTIONS, solver=SEQUENCE),
         'transformer': Model('Transformer', transformer(96, 512), 16, 16, 8000, steps=128, data=SEQUENCES,
                              solver=SEQUENCE),
@@ -397,3 +400,14 @@ def all_models():
 def custom_resnet(blocks, kind):
     depth = sum(blocks) * (2 if kind == 'basic' else 3) + 2
     return Model(f'ResNet-{depth}', resnet(blocks, kind), 32, 10, solver=RESIDUAL)
+
+
+def custom_wresnet(depth, widen):
+    """WResNet of Wang et al. 2019 (Tofu)."""
+    return Model(f'WResNet-{depth}-{widen}', resnet(BOTTLENECKS[depth], widen=widen), 32, 10, solver=RESIDUAL)
+
+
+def custom_rnn(layers, hidden):
+    """RNN of Wang et al. 2019 (Tofu): LSTM layers over 20 steps, with as many features as hidden units."""
+    return Model(f'RNN-{layers}-{hidden}', lstm(layers, hidden), 128, 128, 8000, steps=20, features=hidden,
+                 data=SEQUENCES, solver=SEQUENCE)

@@ -248,6 +248,16 @@ class GenerateModel(unittest.TestCase):
         basic = read_net(generate('resnet', '--blocks=3,4,6,3', '--kind=basic', '--data=dummy').stdout)
         self.assertEqual(36, sum(layer['type'] == ['Convolution'] for layer in basic))  # 33 and three projections
 
+    def test_models_of_any_size_have_the_sizes_asked_for(self):
+        def outputs(*arguments):
+            layers = read_net(generate(*arguments, '--data=dummy').stdout)
+            return [int(layer['convolution_param'][0]['num_output'][0]) for layer in layers
+                    if layer['type'] == ['Convolution']]
+        wide, plain = outputs('wresnet', '--depth=101', '--widen=6'), outputs('resnet101')
+        self.assertEqual([6 * count for count in plain], wide)
+        rnn = Size(read_net(generate('rnn', '--layers=3', '--hidden=64', '--classes=10').stdout))
+        self.assertEqual(3 * 4 * 64 * (64 + 64 + 1) + 10 * 65, rnn.learned)
+
     def test_what_is_written_can_be_read(self):
         message = model_text.read(generate('googlenet', '--batch=4').stdout)
         layers = {layer['name']: layer for layer in message['layer']}
@@ -282,6 +292,7 @@ class GenerateModel(unittest.TestCase):
     def test_what_cannot_be_is_refused_in_one_line(self):
         for arguments, words in ((['alexnet2'], "no model 'alexnet2'"), (['resnet'], '--blocks'),
                                  (['vgg16', '--blocks=1,1,1,1'], '--blocks'), (['vgg16', '--solver'], '--out'),
+                                 (['wresnet', '--depth=50'], '--widen'), (['lstm', '--hidden=3'], '--hidden'),
                                  (['lenet', '--out=/dev/null/x'], '/dev/null'), (['unet', '--crop=200'], '188, 204')):
             done = generate(*arguments)
             self.assertEqual(1, done.returncode, done.stderr)

@@ -56,7 +56,8 @@ const std::vector<FlagRow>& FlagTable() {
       {"time", "--machine=NAME|FILE",
        "the machine to plan for and to predict by (what is measured)"},
       {"plan compare", "--machine=NAME|FILE",
-       "plan for this machine and its memory: cpu, k40, titanx, p100, v100, a100, h100, h200, or "
+       "plan for this machine and its memory: cpu, k40, k80, titanx, p100, v100, a100, h100, h200, "
+       "or "
        "a file from layrub time --profile"},
       {"train time", "--deterministic", "the same plan in each run: nothing is measured"},
       {"test", "--deterministic", "reproducible results, the same under every plan"},

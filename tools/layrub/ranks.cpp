@@ -50,7 +50,7 @@ std::unique_ptr<layrub::RankCommunicator> JoinRanks() {
   if (!layrub::StartedByMpi()) return nullptr;
   std::string why_not;
   std::unique_ptr<layrub::RankCommunicator> ranks = layrub::ConnectRanks(&why_not);
-  if (!ranks) Fail("mpirun has started several processes to train one net. " + why_not);
+  if (!ranks) Fail("mpirun has started this process with others. " + why_not);
   SetRanks(ranks.get());
   caffe::Caffe::set_solver_count(ranks->size());
   caffe::Caffe::set_solver_rank(ranks->rank());

@@ -104,7 +104,7 @@ class CommandLine(DigitsTest):
 
     def test_machines_are_known_by_name_or_read_from_a_profile(self):
         model = "--model=examples/digits/train_test.prototxt"
-        self.fails(run("plan", model, "--machine=k80"), "no machine 'k80'; there are cpu, k40, .*h200.*no such file")
+        self.fails(run("plan", model, "--machine=k90"), "no machine 'k90'; there are cpu, k40, .*h200.*no such file")
         self.assertIn("11441.0 MiB", run("plan", model, "--machine=k40").out)
         done = run("time", model, "--profile=profile.json", "--iterations=2")
         self.assertEqual(0, done.code, done.last)

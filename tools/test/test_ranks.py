@@ -8,6 +8,7 @@ import subprocess
 import time
 import unittest
 
+import test_fake_gpu
 from command_line import BIN, SOLVER, DigitsTest, Result, at_once, run, write
 
 LAYRUB = os.path.join(BIN, "layrub")
@@ -19,7 +20,9 @@ LONG = SOLVER.replace("max_iter: 4", "max_iter: 10000000").replace("test_interva
 
 
 def start(ranks, *args):
-    return subprocess.Popen(["mpirun", "-np", str(ranks), LAYRUB, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    """`args` of layrub; or further ones of mpirun, the program, and its own."""
+    program = [] if args[0].startswith("-") else [LAYRUB]
+    return subprocess.Popen(["mpirun", "-np", str(ranks), *program, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True, env=dict(ENVIRONMENT, GLOG_log_dir=os.getcwd()))
 
 
@@ -130,6 +133,23 @@ class Ranks(DigitsTest):
         said = [line for line in said if "ended at once by SIGTERM" not in line]  # of mpirun, when another one has failed
         self.assertEqual(1, len(said), result.err[-2000:])
         self.assertIn(text, said[0])
+
+    @unittest.skipUnless(test_fake_gpu.FAKE, "there is no library with a fake GPU: its build needs CUDA's headers")
+    def test_each_has_a_gpu_of_its_own(self):
+        write("solver.prototxt", SOLVER.replace("solver_mode: CPU", "solver_mode: GPU"))
+        args = ("train", "--solver=solver.prototxt", "--deterministic")
+        threads = test_fake_gpu.run("devices=2,seed=1", *args, "--gpu=0,1")
+        self.assertEqual(0, threads.code, threads.last)
+        os.rename("run_iter_4.caffemodel", "threads.caffemodel")
+        fake = ("-x", "LD_PRELOAD=" + test_fake_gpu.FAKE, "-x", "LAYRUB_FAKE_GPU=devices=2,seed=1", "-x", "XDG_CACHE_HOME=" + os.getcwd(),
+                "-x", "OPENBLAS_NUM_THREADS=1")
+        ranks = mpirun(2, *fake, LAYRUB, *args)
+        self.assertEqual(0, ranks.code, ranks.last)
+        self.assertIn("Using GPUs 0\n", ranks.err)
+        self.assert_same("threads.caffemodel", "run_iter_4.caffemodel")
+        few = mpirun(3, *fake, LAYRUB, *args)
+        self.assertEqual(1, few.code, few.last)
+        self.assertRegex(few.err, "layrub: mpirun has started 3 processes on this machine, and there are 2 GPUs")
 
     def test_one_process_alone_trains_as_without_mpirun(self):
         self.assertEqual(0, run("train", "--solver=solver.prototxt", "--threads=1").code)

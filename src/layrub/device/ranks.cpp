@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <cstring>
+#include <initializer_list>
 
 #include "layrub/base/beside_library.hpp"
 #include "mpi/connect.hpp"
@@ -19,9 +19,9 @@ int NumberIn(std::initializer_list<const char*> variables) {
   return -1;
 }
 
-// Of Open MPI's mpirun, of those that start processes by PMI, and of srun --mpi=pmix.
+// Of Open MPI's mpirun, of others that start processes by PMI, and of srun --mpi=pmix.
 int Rank() { return NumberIn({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}); }
-int Size() { return NumberIn({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}); }
+int Size() { return NumberIn({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}); }
 
 }  // namespace
 
@@ -44,7 +44,14 @@ std::unique_ptr<RankCommunicator> ConnectRanks(std::string* why_not) {
     *why_not = path + " is of another version.";
     return nullptr;
   }
-  return std::unique_ptr<RankCommunicator>(connect(why_not));
+  std::unique_ptr<RankCommunicator> ranks(connect(why_not));
+  if (ranks && ranks->size() != Size()) {
+    *why_not = "It says that there are " + std::to_string(Size()) + " processes, and MPI finds " +
+               std::to_string(ranks->size()) +
+               ": use the mpirun of Open MPI, with which this program was built.";
+    return nullptr;
+  }
+  return ranks;
 }
 
 }  // namespace layrub

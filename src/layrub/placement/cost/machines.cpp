@@ -28,11 +28,13 @@ struct DataSheet {
   int64_t mib;      ///< what the driver reports as total memory
 };
 
-// NVIDIA's data sheets: Tesla K40 (12 GB, base clock), GeForce GTX Titan X (Maxwell), Tesla P100
-// SXM2 16 GB, Tesla V100 SXM2 16 GB, A100 SXM4 40 GB, H100 SXM5 80 GB, H200 SXM 141 GB. Links: PCIe
-// 3, 4 and 5 x16 reach 10 to 12, 24 and 50 to 55 GB/s of their 16, 32 and 64.
-constexpr std::array<DataSheet, 7> kGpus{{
+// NVIDIA's data sheets: Tesla K40 (12 GB, base clock), one of the two GPUs of a Tesla K80, GeForce
+// GTX Titan X (Maxwell), Tesla P100 SXM2 16 GB, Tesla V100 SXM2 16 GB, A100 SXM4 40 GB, H100 SXM5
+// 80 GB, H200 SXM 141 GB. Links: PCIe 3, 4 and 5 x16 reach 10 to 12, 24 and 50 to 55 GB/s of their
+// 16, 32 and 64.
+constexpr std::array<DataSheet, 8> kGpus{{
     {"k40", {"Tesla K40m", "Tesla K40c"}, 4.29, 0, 288, 10, 10e-6, 11441},
+    {"k80", {"Tesla K80", ""}, 2.8, 0, 240, 10, 10e-6, 11441},
     {"titanx", {"GeForce GTX TITAN X", ""}, 6.14, 0, 336, 11, 8e-6, 12207},
     {"p100", {"Tesla P100-SXM2-16GB", ""}, 10.6, 0, 732, 12, 6e-6, 16280},
     {"v100", {"Tesla V100-SXM2-16GB", "Tesla V100-SXM2-32GB"}, 15.7, 0, 900, 12, 5e-6, 16160},

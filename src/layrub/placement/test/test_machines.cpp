@@ -11,9 +11,9 @@ namespace {
 
 TEST(Machines, EachNameHasAMachineWithRates) {
   const std::vector<std::string> names = MachineNames();
-  EXPECT_EQ(
-      std::set<std::string>(names.begin(), names.end()),
-      (std::set<std::string>{"cpu", "k40", "titanx", "p100", "v100", "a100", "h100", "h200"}));
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()),
+            (std::set<std::string>{"cpu", "k40", "k80", "titanx", "p100", "v100", "a100", "h100",
+                                   "h200"}));
   for (const std::string& name : names) {
     const Result<Machine> machine = FindMachine(name);
     ASSERT_TRUE(machine.ok()) << machine.status().message;
@@ -38,10 +38,10 @@ TEST(Machines, RatesAreInUnitsPerSecond) {
 }
 
 TEST(Machines, AnUnknownNameListsThoseThereAre) {
-  const Status status = FindMachine("k80").status();
+  const Status status = FindMachine("k90").status();
   EXPECT_EQ(status.code, Code::kInvalid);
-  EXPECT_NE(status.message.find("'k80'"), std::string::npos);
-  EXPECT_NE(status.message.find("k40, titanx"), std::string::npos);
+  EXPECT_NE(status.message.find("'k90'"), std::string::npos);
+  EXPECT_NE(status.message.find("k40, k80, titanx"), std::string::npos);
 }
 
 TEST(Machines, AreFoundByWhatTheDriverCallsAGpu) {

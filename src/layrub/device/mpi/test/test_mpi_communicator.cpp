@@ -1,5 +1,5 @@
 // Processes that exchange values and messages. A test starts mpirun, which starts this program
-// several times for one of the disabled tests: these run in each process of the group.
+// several times for the same test: the rest of it runs in each of these processes.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,17 +15,17 @@
 namespace layrub {
 namespace {
 
-/// Lets `count` processes run the test DISABLED_<name>. All of them must pass. `fails`: the group
-/// does, of which mpirun has its own view.
-void RunInProcesses(int count, const std::string& name, bool fails = false) {
+/// Lets `count` processes run the current test. All of them must pass. `fails`: the group does, of
+/// which mpirun has its own view.
+void RunInProcesses(int count, bool fails = false) {
+  const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
   for (const char* variable : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
                                "OMPI_MCA_rmaps_base_oversubscribe"})
     setenv(variable, "1", 0);
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string command =
-      "env -u GTEST_FILTER timeout 60 mpirun -np " + std::to_string(count) + " '" + program +
-      "' --gtest_color=no --gtest_also_run_disabled_tests --gtest_filter=*." + "DISABLED_" + name +
-      " 2>&1";
+  const std::string command = "env -u GTEST_FILTER timeout 60 mpirun -np " + std::to_string(count) +
+                              " '" + program + "' --gtest_color=no --gtest_filter=*." + name +
+                              " 2>&1";
   FILE* const pipe = popen(command.c_str(), "r");
   ASSERT_NE(pipe, nullptr);
   std::string output;
@@ -77,7 +77,8 @@ std::vector<std::vector<float>> SumsOfThreads(int count) {
   return addends[0];
 }
 
-TEST(Ranks, DISABLED_Sum) {
+TEST(Ranks, SumInTheOrderOfRanksAsThreadsDo) {
+  if (!StartedByMpi()) return RunInProcesses(3);
   const std::unique_ptr<RankCommunicator> ranks = Join();
   ASSERT_EQ(ranks->size(), 3);
   EXPECT_EQ(ranks->local_size(), 3);
@@ -93,9 +94,8 @@ TEST(Ranks, DISABLED_Sum) {
   EXPECT_EQ(two[0], 3.75);
 }
 
-TEST(Ranks, SumInTheOrderOfRanksAsThreadsDo) { RunInProcesses(3, "Sum"); }
-
-TEST(Ranks, DISABLED_Devices) {
+TEST(Ranks, SumWhatIsOnADeviceAndWhatIsNot) {
+  if (!StartedByMpi()) return RunInProcesses(2);
   const std::unique_ptr<RankCommunicator> ranks = Join();
   const std::unique_ptr<Device> device = MakeEmulatedDevice(64 << 20);
   if (ranks->rank() == 1) ranks->UseDevice(device.get());
@@ -118,9 +118,8 @@ TEST(Ranks, DISABLED_Devices) {
   EXPECT_EQ(mine, SumsOfThreads(2));
 }
 
-TEST(Ranks, SumWhatIsOnADeviceAndWhatIsNot) { RunInProcesses(2, "Devices"); }
-
-TEST(Ranks, DISABLED_Broadcast) {
+TEST(Ranks, BroadcastValuesAndSendMessages) {
+  if (!StartedByMpi()) return RunInProcesses(3);
   const std::unique_ptr<RankCommunicator> ranks = Join();
   const int next = (ranks->rank() + 1) % 3, before = (ranks->rank() + 2) % 3;
   EXPECT_EQ(ranks->Receive(before, 0), std::nullopt);
@@ -137,9 +136,29 @@ TEST(Ranks, DISABLED_Broadcast) {
   EXPECT_EQ(ranks->Receive(before, 0.01), std::nullopt);
 }
 
-TEST(Ranks, BroadcastValuesAndSendMessages) { RunInProcesses(3, "Broadcast"); }
+TEST(Ranks, AllStopWaitingWhenOneAborts) {
+  if (!StartedByMpi()) return RunInProcesses(3, true);
+  const std::unique_ptr<RankCommunicator> ranks = Join();
+  std::vector<float> values(1'000'000);
+  const auto wait = [&] {
+    if (ranks->rank() == 0) return void(ranks->Receive(2));
+    if (ranks->rank() == 2) ranks->Abort("out of paper");
+    ranks->Sum({{values.data(), static_cast<int64_t>(values.size())}});
+    ranks->Wait();
+  };
+  try {
+    wait();
+    ADD_FAILURE();
+  } catch (const GroupFailed& failure) {
+    EXPECT_STREQ(failure.what(), "out of paper");
+  }
+  EXPECT_THROW(ranks->Send((ranks->rank() + 1) % 3, "too late"), GroupFailed);
+  // mpirun ends all when the first process ends.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+}
 
-TEST(Ranks, DISABLED_Differ) {
+TEST(Ranks, FailWhenTheyExchangeDifferentValues) {
+  if (!StartedByMpi()) return RunInProcesses(2, true);
   const std::unique_ptr<RankCommunicator> ranks = Join();
   std::vector<float> values(2);
   ranks->Sum({{values.data(), 2 - ranks->rank()}});
@@ -151,11 +170,9 @@ TEST(Ranks, DISABLED_Differ) {
                  "members 0 and 1 of a group exchange different values: their nets differ");
   }
   EXPECT_THROW(ranks->Sum({}), GroupFailed);
-  // As the other one learns it: mpirun ends a job of which a process ends without a word.
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // mpirun ends all when the first process ends.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
 }
-
-TEST(Ranks, FailWhenTheyExchangeDifferentValues) { RunInProcesses(2, "Differ", true); }
 
 }  // namespace
 }  // namespace layrub

@@ -1,9 +1,19 @@
 #!/usr/bin/env python3
-"""Writes docs/layers.md: every registered layer type, what it computes, its parameters and its memory traits.
+"""Prints what layer types compute, their parameters with defaults, and what a memory plan may make use of, as Markdown.
 
-All of it comes from the code: types from the REGISTER_LAYER macros, texts from the comments above the classes, parameters
-from what these classes read and caffe.proto, traits from the graphs of the nets in src/caffe/net/test/nets/types, in
-which each type stands once in a layer of its own name. Usage: describe_layers.py [--check]"""
+  docs/describe_layers.py ReLU Convolution     these types
+  docs/describe_layers.py                      all of them
+  docs/describe_layers.py --list               their names
+
+In brackets: the default of a parameter; one without is unset, or an empty list. Memory says what a plan may make use of
+(docs/add-a-layer.md). In place: the top may lie on the bottom's bytes. Backward needs: one of these, besides the tops'
+gradients and parameters, as the plan chooses. Runs again: the forward may be computed once more instead of being kept. A
+type without declared traits keeps all its operands until its backward.
+
+All of it comes from the code, so it needs the source tree and the program that was built of it: types from the
+REGISTER_LAYER macros, texts from the comments above the classes, parameters from what these classes read and caffe.proto,
+memory from the graphs of the nets in src/caffe/net/test/nets/types, in which each type is the type of one layer of its own
+name."""
 
 import argparse
 import glob
@@ -17,18 +27,7 @@ for folder in ('../tools/python', '../tools/verify'):
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), folder))
 import plan_files
 from run_layrub import ROOT, run_or_exit
-from script import run_script, write_whole
-
-PAGE = os.path.join(ROOT, 'docs', 'layers.md')
-HEAD = '''# Layers
-
-Every layer type of this version, made from the code by `docs/describe_layers.py` (a test compares). In brackets: the
-default of a parameter; one without is unset, or an empty list. *Memory* says what a plan may make use of
-([how](add-a-layer.md)): *in place*: the top may lie on the bottom's bytes; *backward needs*: one of these, besides the
-tops' gradients and parameters, as the plan chooses; *runs again*: the forward may be computed once more instead of being
-kept. A type without declared traits keeps all its operands until its backward.
-
-'''
+from script import run_script
 
 
 def read(path):
@@ -144,12 +143,18 @@ def traits(ops, text):
     return '; '.join(said)
 
 
-def page():
+def types():
+    """{type: its .cpp file}, by name, but for those of inner nets alone."""
+    known = classes()
+    return {name: source for name, source in sorted(sources().items(), key=lambda item: item[0].lower())
+            if name + 'Layer' in known}
+
+
+def descriptions(names):
     known, (layer_fields, described), ops = classes(), messages(), graphs()
-    text = HEAD
-    for name, source in sorted(sources().items(), key=lambda item: item[0].lower()):
-        if name + 'Layer' not in known:  # for inner nets alone
-            continue
+    text = ''
+    for name in names:
+        source = types()[name]
         comment = known[name + 'Layer'].comment
         if not comment:
             sys.exit(f'{known[name + "Layer"].header}: class {name}Layer has no comment')
@@ -166,14 +171,14 @@ def page():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--check', action='store_true', help='write nothing; exit code 1 if the page is not up to date')
+    parser.add_argument('types', nargs='*', metavar='TYPE')
+    parser.add_argument('--list', action='store_true', help='print the names of all types')
     wanted = parser.parse_args()
-    text = page()
-    if wanted.check:
-        if not os.path.exists(PAGE) or read(PAGE) != text:
-            sys.exit('docs/layers.md is not what the code says: run docs/describe_layers.py')
-    else:
-        write_whole(PAGE, text)
+    there = types()
+    unknown = [name for name in wanted.types if name not in there]
+    if unknown:
+        sys.exit(f'describe_layers.py: there is no layer type {unknown[0]}; --list names those that there are')
+    print('\n'.join(there) if wanted.list else descriptions(wanted.types or there), end='\n' if wanted.list else '')
     return 0
 
 

@@ -1,6 +1,7 @@
 #include "layrub/device/pool.hpp"
 
 #include <malloc.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -115,8 +116,21 @@ void Pool::ResetPeak() {
 
 Pool& Pool::Cpu() {
   // Never taken down: blobs with static storage may give memory back at any time.
-  static Pool* const pool = new Pool;
+  static Pool* const pool = [] {
+    // A thread that reads ahead may allocate while another one forks. A child would have the lock,
+    // which nobody opens there.
+    pthread_atfork([] { Cpu().mutex_.lock(); }, [] { Cpu().mutex_.unlock(); },
+                   [] { Cpu().mutex_.unlock(); });
+    return new Pool;
+  }();
   return *pool;
 }
+
+namespace {
+
+// Before there are threads, one of which could be making it while another one forks.
+[[maybe_unused]] const Pool& made_early = Pool::Cpu();
+
+}  // namespace
 
 }  // namespace layrub

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
@@ -112,6 +115,26 @@ TEST(Pool, ServesSeveralThreads) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(pool.used(), 0);
   EXPECT_LE(pool.peak(), 4 * Aligned(20000) * 9 / 8);
+}
+
+TEST(Pool, TheOneOfTheCpuServesAChildThatIsForkedWhileAThreadAllocates) {
+  std::atomic<bool> ends = false;
+  std::thread busy([&ends] {
+    while (!ends) Pool::Cpu().Free(Pool::Cpu().Allocate(64));
+  });
+  int failed = 0;
+  for (int i = 0; i < 100 && failed == 0; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(10);  // a lock that nobody opens
+      Pool::Cpu().Free(Pool::Cpu().Allocate(64));
+      _exit(0);
+    }
+    waitpid(child, &failed, 0);
+  }
+  ends = true;
+  busy.join();
+  EXPECT_EQ(failed, 0);
 }
 
 TEST(Pool, TheOneOfTheCpuIsAlwaysTheSame) { EXPECT_EQ(&Pool::Cpu(), &Pool::Cpu()); }

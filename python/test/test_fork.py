@@ -39,10 +39,12 @@ class Children(CaffeTest):
         with self.assertRaisesRegex(RuntimeError, REFUSED):
             call()
 
-    def images(self):
-        with open(self.path('image.png'), 'wb') as file:
+    def images(self, name='image'):
+        """A net that reads an image of this name, which nobody else may read yet."""
+        image = self.path(name + '.png')
+        with open(image, 'wb') as file:
             file.write(png(np.zeros((8, 8, 3), np.uint8)))
-        return IMAGES % self.write('images.txt', f'{self.path("image.png")} 1\n' * 6)
+        return IMAGES % self.write(name + '.txt', f'{image} 1\n' * 6)
 
     def trained(self, **placement):
         solver = caffe.get_solver(self.solver_file(), **placement)
@@ -82,7 +84,7 @@ class Children(CaffeTest):
 
         def body():
             self.refused(nets[0].forward)
-            self.assertGreater(self.net(self.images()).forward()['loss'], 0)
+            self.assertGreater(self.net(self.images('another')).forward()['loss'], 0)
         self.in_child(body, nets.clear)
         nets[0].forward()
 

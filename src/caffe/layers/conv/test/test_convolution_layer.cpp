@@ -113,7 +113,8 @@ TEST(Convolution, KernelShapesOfForksAreCaffesSizesForEachAxis) {
 }
 
 TEST(Convolution, DeathOnKernelShapesThatContradict) {
-  for (const auto& [param, message] : vector<std::pair<string, string>>{
+  // (No structured binding: clang 14 lets no lambda capture one.)
+  for (const std::pair<string, string>& each : vector<std::pair<string, string>>{
            {"kernel_shape { dim: 3 dim: 3 }", "kernel_shape has 2 values, and the input 3"},
            {"kernel_shape { dim: 3 dim: 3 dim: 3 } stride_shape { dim: 1 }",
             "stride_shape has 1 values, and the input 3"},
@@ -128,7 +129,7 @@ TEST(Convolution, DeathOnKernelShapesThatContradict) {
             "pad_shape of spatial dimension 2 is"},
            {"kernel_size: 3 pad_shape { dim: 1 dim: 1 dim: 1 }",
             "stride_shape and pad_shape go with kernel_shape"}})
-    EXPECT_ERROR(VolumeOf("NdConvolution", param), "Layer conv: .*" + message);
+    EXPECT_ERROR(VolumeOf("NdConvolution", each.first), "Layer conv: .*" + each.second);
 }
 
 TEST(ConvolutionLayer, TakesKernelPerAxisAndAnyNumberOfAxes) {

@@ -7,10 +7,12 @@ packages='
   ccache clang-format cmake g++ make ninja-build pkg-config protobuf-compiler python3 python3-numpy
   libboost-context-dev libboost-dev libboost-filesystem-dev libboost-system-dev libboost-thread-dev libdnnl-dev
   libgflags-dev libgoogle-glog-dev libgtest-dev libhdf5-dev libleveldb-dev liblmdb-dev libopenblas-dev libopencv-core-dev
-  libopencv-imgcodecs-dev libopencv-imgproc-dev libopenmpi-dev libprotobuf-dev librapidcheck-dev libsnappy-dev libtbb-dev
-  nlohmann-json3-dev openmpi-bin valgrind zlib1g-dev'
+  libopencv-imgcodecs-dev libopencv-imgproc-dev libprotobuf-dev librapidcheck-dev libsnappy-dev libtbb-dev
+  nlohmann-json3-dev valgrind zlib1g-dev'
 # For the Python interface, which a build goes without where it has to.
 python='pybind11-dev python3-dev python3-pip python3-protobuf python3-setuptools python3-wheel'
+# For training with processes of mpirun, likewise.
+mpi='libopenmpi-dev openmpi-bin'
 # For tests of what a page does in a browser, which are left out where there is none.
 browser=
 # For tests of what is exported to ONNX, which are left out where they are not there; onnxruntime comes from PyPI.
@@ -29,29 +31,34 @@ missing=$(lacking $packages)
 # shellcheck disable=SC2086
 missing_python=$(lacking $python)
 # shellcheck disable=SC2086
+missing_mpi=$(lacking $mpi)
+# shellcheck disable=SC2086
 missing_browser=$(command -v chromium > /dev/null || lacking $browser)
 # shellcheck disable=SC2086
 missing_onnx=$(lacking $onnx)
 missing_runtime=
 [ -z "$onnx" ] || python3 -c 'import onnxruntime' 2> /dev/null || /usr/bin/python3 -c 'import onnxruntime' 2> /dev/null ||
   missing_runtime=' onnxruntime'
-[ -n "$missing$missing_python$missing_browser$missing_onnx$missing_runtime" ] || exit 0
+[ -n "$missing$missing_python$missing_mpi$missing_browser$missing_onnx$missing_runtime" ] || exit 0
 
 command -v apt-get > /dev/null || {
-  echo "install_deps: there is no apt-get here; install what these packages of Debian have:$missing$missing_python$missing_browser" >&2
+  echo "install_deps: there is no apt-get here; install what these packages of Debian have:$missing$missing_python$missing_mpi$missing_browser" >&2
   [ -z "$missing" ]
   exit
 }
-echo "Installing:$missing$missing_python$missing_browser$missing_onnx$missing_runtime"
+echo "Installing:$missing$missing_python$missing_mpi$missing_browser$missing_onnx$missing_runtime"
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
-[ -z "$missing$missing_python$missing_browser$missing_onnx" ] || $sudo apt-get update -q || [ -z "$missing" ]
+[ -z "$missing$missing_python$missing_mpi$missing_browser$missing_onnx" ] || $sudo apt-get update -q || [ -z "$missing" ]
 install() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"; }
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install $missing
 # shellcheck disable=SC2086
 [ -z "$missing_python" ] || install $missing_python ||
   echo "install_deps: the Python interface is left out, it needs:$missing_python" >&2
+# shellcheck disable=SC2086
+[ -z "$missing_mpi" ] || install $missing_mpi ||
+  echo "install_deps: training with processes of mpirun is left out, it needs:$missing_mpi" >&2
 # shellcheck disable=SC2086
 [ -z "$missing_browser" ] || install $missing_browser ||
   echo "install_deps: pages are not tested in a browser, which needs:$missing_browser" >&2

@@ -40,7 +40,7 @@ class Children(CaffeTest):
             call()
 
     def images(self, name='image'):
-        """A net that reads an image of this name, which nobody else may read yet."""
+        """A net that reads an image of this name. Another net must not be reading it: it is written here."""
         image = self.path(name + '.png')
         with open(image, 'wb') as file:
             file.write(png(np.zeros((8, 8, 3), np.uint8)))

@@ -41,7 +41,7 @@ std::unique_ptr<RankCommunicator> ConnectRanks(std::string* why_not) {
   const auto connect =
       reinterpret_cast<decltype(&layrub_connect_mpi)>(dlsym(library, "layrub_connect_mpi"));
   if (connect == nullptr) {
-    *why_not = path + " is of another version.";
+    *why_not = path + " is of another version: install it together with libcaffe.";
     return nullptr;
   }
   std::unique_ptr<RankCommunicator> ranks(connect(why_not));

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "connect.hpp"
+#include "layrub/device/mailboxes.hpp"
 #include "layrub/device/ranks.hpp"
 #include "mpi_letters.hpp"
 #include "mpi_values.hpp"
@@ -29,7 +30,6 @@ namespace layrub {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using std::chrono::duration;
 using std::chrono::microseconds;
 
 /// As long as the exchange of a piece usually takes.
@@ -110,19 +110,7 @@ class MpiCommunicator final : public RankCommunicator {
   }
 
   std::optional<std::string> Receive(int from, double seconds) override {
-    std::unique_lock lock(mutex_);
-    std::deque<std::string>& inbox = inboxes_[static_cast<size_t>(from)];
-    const auto ready = [&] { return failed_ || !inbox.empty(); };
-    if (seconds == kForever) {
-      changed_.wait(lock, ready);
-    } else {
-      changed_.wait_for(lock, duration<double>(seconds), ready);
-    }
-    ThrowIfFailed();
-    if (inbox.empty()) return std::nullopt;
-    std::string message = std::move(inbox.front());
-    inbox.pop_front();
-    return message;
+    return inbox_.Receive(from, rank_, seconds);
   }
 
   void Abort(const std::string& reason) override {
@@ -154,6 +142,7 @@ class MpiCommunicator final : public RankCommunicator {
     if (failed_) return;
     reason_ = reason;
     failed_ = true;
+    inbox_.Fail(reason);
     for (int to = 0; to < size_ && tell; ++to) {
       if (to != rank_) unsent_.push_back({to, MpiLetters::kFailure, reason});
     }
@@ -183,7 +172,6 @@ class MpiCommunicator final : public RankCommunicator {
       TakeIn(from, tag, std::move(text));
     });
     const std::lock_guard lock(mutex_);
-    inboxes_.resize(static_cast<size_t>(size_));
     connected_ = true;
     changed_.notify_all();
   }
@@ -230,7 +218,7 @@ class MpiCommunicator final : public RankCommunicator {
     try {
       values_->Do(task, device_);
     } catch (const Stopped&) {
-      // MPI may still write values of this task, which nobody will keep: it is not called any more.
+      // MPI would write values of this task when it is called again, into memory that may be gone.
       SendRest();
       quiet_ = true;
     } catch (const std::exception& thrown) {
@@ -299,9 +287,8 @@ class MpiCommunicator final : public RankCommunicator {
     const std::lock_guard lock(mutex_);
     if (tag == MpiLetters::kFailure) {
       FailHere(text, false);
-    } else {
-      inboxes_[static_cast<size_t>(from)].push_back(std::move(text));
-      changed_.notify_all();
+    } else if (!failed_) {
+      inbox_.Send(from, rank_, std::move(text));
     }
   }
 
@@ -311,6 +298,7 @@ class MpiCommunicator final : public RankCommunicator {
   std::optional<MpiLetters> letters_;
   bool quiet_ = false;  ///< MPI is not called any more
   Pauses idle_;         ///< since there was something to do
+  Mailboxes inbox_;     ///< what has come for this member
   Device* device_ = nullptr;
   std::atomic<bool> stops_ = false;
 
@@ -320,7 +308,6 @@ class MpiCommunicator final : public RankCommunicator {
   std::deque<MpiTask> tasks_;
   bool busy_ = false;  ///< with the first of them
   std::list<MpiLetters::Letter> unsent_;
-  std::vector<std::deque<std::string>> inboxes_;  ///< by rank
   std::atomic<bool> failed_ = false;
   std::string reason_;
   bool leaves_ = false;

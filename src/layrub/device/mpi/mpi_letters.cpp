@@ -62,7 +62,8 @@ bool MpiLetters::Receive() {
   return true;
 }
 
-// Seconds are counted as turns: where all processes were stopped and go on, nobody was silent.
+// Silence is counted in calls of this function that were a second apart, not by the clock: when all
+// processes are stopped and continued together, none of them counts as silent.
 void MpiLetters::GiveSignOfLife() {
   if (Clock::now() < next_sign_) return;
   next_sign_ = Clock::now() + std::chrono::seconds(1);

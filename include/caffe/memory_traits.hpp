@@ -56,6 +56,8 @@ struct OperandForm {
   /// A backward form that reads a saved copy of what another form reads as it is, for calls that
   /// overwrite that in place. A plan has it only where that other form cannot be used.
   bool from_copy = false;
+  /// Bytes that the device receives from others.
+  int64_t exchanged_bytes = 0;
   /// The choice there is, smallest first, names unique; `scratch_bytes` does not count then. The
   /// body is told what was chosen (Layer::workspace).
   std::vector<Workspace> workspaces = {};

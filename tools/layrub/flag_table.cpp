@@ -70,6 +70,12 @@ const std::vector<FlagRow>& FlagTable() {
       {"device_query", "--gpu=ID[,ID]|all", "only these GPUs (all)"},
       {"train", "--cpu_solvers=N", "N solvers, each with the whole batch, on its part of the data"},
       {"plan compare", "--cpu_solvers=N", "as one of N solvers that train together"},
+      {"plan", "--devices=N",
+       "divide the net among N devices, 2, 4, 8 and so on, and plan for each of them"},
+      {"plan", "--partition=NAME",
+       "with --devices, how (auto): auto, the fastest that is found; tofu, with the fewest bytes "
+       "between devices, every layer cut; data, each a part of the batch; chop and rows, older "
+       "ways, to compare with"},
       {"train", "--strict_mode", "refuse solver_mode: GPU in a build for the CPU only"},
       {"train test time", "--threads=N", "threads that compute on the CPU (one for each core)"},
       {"train test time", "--tf32=off|conv|all",

@@ -11,6 +11,8 @@ DEFINE_string(load, "", LAYRUB_HELP);
 DEFINE_string(gpu, "", LAYRUB_HELP);
 DEFINE_bool(strict_mode, false, LAYRUB_HELP);
 DEFINE_int32(cpu_solvers, 1, LAYRUB_HELP);
+DEFINE_int32(devices, 1, LAYRUB_HELP);
+DEFINE_string(partition, "", LAYRUB_HELP);
 DEFINE_string(phase, "", LAYRUB_HELP);
 DEFINE_int32(level, 0, LAYRUB_HELP);
 DEFINE_string(stage, "", LAYRUB_HELP);

@@ -12,6 +12,8 @@ DECLARE_string(gpu);
 DECLARE_string(load);
 DECLARE_bool(strict_mode);
 DECLARE_int32(cpu_solvers);
+DECLARE_int32(devices);
+DECLARE_string(partition);
 DECLARE_string(phase);
 DECLARE_int32(level);
 DECLARE_string(stage);

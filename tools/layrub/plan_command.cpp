@@ -1,12 +1,14 @@
 #include <glog/logging.h>
 
 #include <iostream>
+#include <optional>
 
 #include "layrub/activity.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/largest_batch.hpp"
 #include "layrub/machine_file.hpp"
+#include "layrub/partitioned_nets.hpp"
 #include "layrub/plan_report.hpp"
 #include "layrub/planned_nets.hpp"
 #include "layrub/report/report.hpp"
@@ -48,10 +50,15 @@ int RunPlan(const std::vector<std::string>&) {
   FLAGS_minloglevel = std::max(FLAGS_minloglevel, int{google::GLOG_WARNING});
   KeepFreedMemory();
   RefuseUnknownFormat();
-  const WantedNets nets = NetsOfFlags("plan");
+  WantedNets nets = NetsOfFlags("plan");
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) return ExitCode(options.status());
   ApplyMachineFlags(&options.value());
+  std::optional<PartitionedNets> divided;
+  if (PartitionFlagGiven()) {
+    divided = PartitionOfFlags(nets, options.value());
+    nets = divided->local;
+  }
   if (!FLAGS_report.empty()) CheckReportFolder(FLAGS_report);
   const layrub::Result<caffe::SolverGraphs> built = BuildGraphs(nets, options.value());
   if (!built.ok()) return ExitCode(built.status());
@@ -74,8 +81,14 @@ int RunPlan(const std::vector<std::string>&) {
   }
   if (!FLAGS_dump.empty()) Dump(graphs.train, report.plan());
   if (!FLAGS_report.empty()) Report(NetName(nets.net), !nets.tests.empty(), graphs.train, report);
-  std::cout << (FLAGS_format == "json" ? ToJson(graphs.train, report)
-                                       : ToText(graphs.train, report, FLAGS_all_layers));
+  if (divided) divided->received = BytesReceived(graphs.train, report.plan());
+  if (FLAGS_format == "json") {
+    std::cout << ToJson(graphs.train, report, divided ? &*divided : nullptr);
+  } else {
+    if (divided) std::cout << Heading(*divided);
+    std::cout << ToText(graphs.train, report, FLAGS_all_layers);
+    if (divided) std::cout << ToText(*divided, report.seconds, FLAGS_all_layers);
+  }
   return report.fits.ok() ? kSuccess : kDoesNotFit;
 }
 

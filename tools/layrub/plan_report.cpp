@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "layrub/json_text.hpp"
+#include "layrub/partitioned_nets.hpp"
 #include "layrub/placement/cost/shared_link.hpp"
 #include "layrub/strategy_plans.hpp"
 
@@ -147,7 +148,7 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   return report;
 }
 
-std::string ToJson(const Graph& graph, const PlanReport& report) {
+std::string ToJson(const Graph& graph, const PlanReport& report, const PartitionedNets* divided) {
   nlohmann::ordered_json breakdown;
   for (size_t role = 0; role < report.peak.by_role.size(); ++role) {
     breakdown[layrub::Name(static_cast<layrub::Role>(role))] = report.peak.by_role[role];
@@ -156,7 +157,7 @@ std::string ToJson(const Graph& graph, const PlanReport& report) {
   const auto or_null = [](const auto& known) {
     return known ? nlohmann::ordered_json(*known) : nlohmann::ordered_json();
   };
-  const nlohmann::ordered_json json = {
+  nlohmann::ordered_json json = {
       {"verdict", report.fits.ok() ? "fits" : "does_not_fit"},
       {"strategy", report.plan().strategy},
       {"device_peak_bytes", report.plan().device_bytes},
@@ -178,6 +179,13 @@ std::string ToJson(const Graph& graph, const PlanReport& report) {
       {"peak_op", report.peak.op == layrub::kNone ? "" : graph.ops[report.peak.op].name},
       {"breakdown", breakdown},
   };
+  if (divided) {
+    json["devices"] = divided->devices;
+    json["partition"] = divided->name;
+    json["search_seconds"] = divided->search_seconds;
+    json["received_bytes"] = divided->received;
+    json["whole_seconds"] = divided->whole_seconds;
+  }
   return JsonText(json);
 }
 

@@ -11,6 +11,8 @@
 
 namespace layrub_tool {
 
+struct PartitionedNets;
+
 /// Another strategy, in the same budget.
 struct Alternative {
   std::string strategy;
@@ -72,8 +74,10 @@ layrub::Result<PlanReport> MakeReport(const caffe::SolverGraphs& graphs,
 
 /// Whether the plan fits, in a sentence.
 std::string VerdictText(const PlanReport& report);
-/// For programs: the keys are documented in docs/placement.md.
-std::string ToJson(const layrub::Graph& graph, const PlanReport& report);
+/// For programs: the keys are documented in docs/placement.md. `divided`: null, or how the net of
+/// each device came about.
+std::string ToJson(const layrub::Graph& graph, const PlanReport& report,
+                   const PartitionedNets* divided);
 /// For people: one screen, the verdict first; a row for every layer, however many, if `all_layers`.
 std::string ToText(const layrub::Graph& graph, const PlanReport& report, bool all_layers);
 

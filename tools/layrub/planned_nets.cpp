@@ -40,6 +40,8 @@ SolverParameter WantedSolver(const std::string& command) {
   return solver;
 }
 
+}  // namespace
+
 NetParameter ShapesOf(const NetParameter& net) {
   NetParameter filtered;
   caffe::Net<float>::FilterNet(net, &filtered);
@@ -55,6 +57,8 @@ NetParameter ShapesOf(const NetParameter& net) {
   }
   return shapes;
 }
+
+namespace {
 
 void WarnOfOpaqueLayers(const std::vector<NetParameter>& nets) {
   std::set<std::string> layers;

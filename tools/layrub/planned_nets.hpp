@@ -20,6 +20,9 @@ struct WantedNets {
 /// As --model, --solver, --phase and the flags of data and state say, for `command`.
 WantedNets NetsOfFlags(const std::string& command);
 
+/// The net for its shapes alone: without data, and without layers that are not here.
+caffe::NetParameter ShapesOf(const caffe::NetParameter& net);
+
 /// The name of the net, or where it has none, that of its file.
 std::string NetName(const caffe::NetParameter& net);
 

@@ -132,7 +132,7 @@ GRAPH_RECORDS = of_kinds(
     'graph <name or ->',
     'tensor <name> <bytes> <role>[ state][ keep][ blob=<n>]',
     'op <name> <pass> <kind>[ repeatable]',
-    'form <name or -> flops=<number> bytes=<number>[ tf32]',
+    'form <name or -> flops=<number> bytes=<number>[ exchanged=<number>][ tf32]',
     'reads <tensor>...',
     'writes <tensor>...',
     'alias <tensor> <tensor>',

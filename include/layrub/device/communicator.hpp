@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layrub/device/device.hpp"
@@ -30,6 +31,13 @@ class GroupFailed : public std::runtime_error {
 
 /// The seconds of Communicator::Receive that never end.
 inline constexpr double kForever = std::numeric_limits<double>::infinity();
+
+/// What a message is about. Those of one channel do not wait for those of another.
+enum class Channel : uint8_t {
+  kControl,  ///< what members are to do
+  kValues,   ///< parts of the arrays of a net that is divided among them
+};
+inline constexpr int kChannels = 2;
 
 /// A member of a group of devices that train one net. All members call Broadcast and Sum in the
 /// same order with values of the same counts and elements; the group fails when they do not.
@@ -60,12 +68,18 @@ class Communicator {
   virtual void Synchronize() = 0;
 
   /// Gives member `to`, another one, a message, which comes after those that this member has sent
-  /// it before. Returns at once.
-  virtual void Send(int to, std::string message) = 0;
-  /// The oldest message of member `from` that has not been received; waits for it at most for
-  /// `seconds`. Empty: none came in that time.
-  virtual std::optional<std::string> Receive(int from, double seconds) = 0;
-  std::string Receive(int from) { return *Receive(from, kForever); }
+  /// it before on the same channel. Returns at once.
+  virtual void Send(int to, std::string message, Channel channel) = 0;
+  void Send(int to, std::string message) { Send(to, std::move(message), Channel::kControl); }
+  /// The oldest message of member `from` on the channel that has not been received; waits for it at
+  /// most for `seconds`. Empty: none came in that time.
+  virtual std::optional<std::string> Receive(int from, double seconds, Channel channel) = 0;
+  std::optional<std::string> Receive(int from, double seconds) {
+    return Receive(from, seconds, Channel::kControl);
+  }
+  std::string Receive(int from, Channel channel = Channel::kControl) {
+    return *Receive(from, kForever, channel);
+  }
 
   /// Ends the group: nobody waits any longer, and when it returns no values are touched any more.
   /// The first reason counts.

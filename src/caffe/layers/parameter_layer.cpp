@@ -1,6 +1,7 @@
 #include "caffe/layers/parameter_layer.hpp"
 
 #include "caffe/kernels/math/eltwise.hpp"
+#include "caffe/layer_axes.hpp"
 #include "derived.hpp"
 
 namespace caffe {
@@ -58,5 +59,6 @@ void ParameterLayer<Dtype>::BackwardOn(const DeviceContext& context,
 
 INSTANTIATE_CLASS(ParameterLayer);
 REGISTER_LAYER_CLASS(Parameter);
+REGISTER_NO_LAYER_AXES(Parameter, "its top is its parameter");
 
 }  // namespace caffe

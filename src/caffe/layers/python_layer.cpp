@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "caffe/layer_axes.hpp"
 #include "start_python.hpp"
 
 namespace caffe {
@@ -99,5 +100,6 @@ void PythonLayer<Dtype>::Backward_cpu(const vector<Blob<Dtype>*>& top,
 
 INSTANTIATE_CLASS(PythonLayer);
 REGISTER_LAYER_CLASS(Python);
+REGISTER_NO_LAYER_AXES(Python, "nothing is known of what it computes");
 
 }  // namespace caffe

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "caffe/partition.hpp"
 #include "caffe/planned_net.hpp"
 #include "layrub/device/device.hpp"
 #include "net_graph_names.hpp"
@@ -307,9 +308,20 @@ void NetGraphBuilder<Dtype>::SeparateDeadDerivatives() {
   }
 }
 
+/// What a device receives so that a gradient of which it has a part becomes the sum.
+static double NumbersReceived(const layrub::Layout& layout) {
+  const layrub::Layout part = layout.OfGradient();
+  layrub::Layout whole = part;
+  for (layrub::Level& level : whole.levels) {
+    if (level == layrub::Part()) level = layrub::Whole();
+  }
+  return static_cast<double>(MostReceived(part, whole));
+}
+
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::AddUpdates(int histories) {
   out_.history.resize(net_.learnable_params_.size());
+  const vector<layrub::Layout> layouts = ParamLayouts(net_);
   for (size_t i = 0; i < net_.learnable_params_.size(); ++i) {
     if (net_.params_lr_[i] == 0) continue;
     const TensorId diff = ParamDiffTensor(i);
@@ -331,6 +343,7 @@ void NetGraphBuilder<Dtype>::AddUpdates(int histories) {
     form.writes = form.reads;
     form.bytes_moved = 2.0 * static_cast<double>(bytes) * static_cast<double>(form.reads.size());
     form.flops = form.bytes_moved / sizeof(Dtype);
+    form.exchanged = NumbersReceived(layouts[i]) * sizeof(Dtype);
     AddOp(std::move(op), static_cast<int>(i));
   }
 }

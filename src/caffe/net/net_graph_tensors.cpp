@@ -213,6 +213,7 @@ Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const st
   for (TensorId tensor : out.writes) out.bytes_moved += static_cast<double>(tensors[tensor].bytes);
   out.flops = form.flops > 0 ? form.flops : out.bytes_moved / sizeof(Dtype);
   out.tf32 = form.tf32;
+  out.exchanged = static_cast<double>(form.exchanged_bytes);
   return out;
 }
 

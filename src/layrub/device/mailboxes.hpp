@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "layrub/device/communicator.hpp"
@@ -18,16 +19,16 @@ namespace layrub {
 /// Thread safe.
 class Mailboxes {
  public:
-  void Send(int from, int to, std::string message) {
+  void Send(int from, int to, std::string message, Channel channel) {
     const std::lock_guard lock(mutex_);
     ThrowIfFailed();
-    boxes_[{from, to}].push_back(std::move(message));
+    boxes_[{from, to, channel}].push_back(std::move(message));
     changed_.notify_all();
   }
 
-  std::optional<std::string> Receive(int from, int to, double seconds) {
+  std::optional<std::string> Receive(int from, int to, double seconds, Channel channel) {
     std::unique_lock lock(mutex_);
-    std::deque<std::string>& box = boxes_[{from, to}];
+    std::deque<std::string>& box = boxes_[{from, to, channel}];
     const auto ready = [&] { return failed_ || !box.empty(); };
     if (seconds == kForever) {
       changed_.wait(lock, ready);
@@ -56,7 +57,8 @@ class Mailboxes {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::pair<int, int>, std::deque<std::string>> boxes_;  ///< by sender and receiver
+  /// By sender, receiver and channel.
+  std::map<std::tuple<int, int, Channel>, std::deque<std::string>> boxes_;
   bool failed_ = false;
   std::string reason_;
 };

@@ -204,11 +204,13 @@ class ThreadCommunicator final : public Communicator {
   }
   void Wait() override { (*exchange_)->Await(rank_); }
   void Synchronize() override { Wait(); }
-  void Send(int to, std::string message) override {
-    (*exchange_)->mailboxes().Send(rank_, to, std::move(message));
+  using Communicator::Receive;
+  using Communicator::Send;
+  void Send(int to, std::string message, Channel channel) override {
+    (*exchange_)->mailboxes().Send(rank_, to, std::move(message), channel);
   }
-  std::optional<std::string> Receive(int from, double seconds) override {
-    return (*exchange_)->mailboxes().Receive(from, rank_, seconds);
+  std::optional<std::string> Receive(int from, double seconds, Channel channel) override {
+    return (*exchange_)->mailboxes().Receive(from, rank_, seconds, channel);
   }
   void Abort(const std::string& reason) override { (*exchange_)->Abort(reason); }
 

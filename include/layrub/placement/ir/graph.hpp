@@ -93,6 +93,7 @@ struct Form {
   double flops = 0;
   double bytes_moved = 0;  ///< bytes read and written by the operation itself
   bool tf32 = false;       ///< `flops` may be rounded to TF32, at Machine::tf32_flops
+  double exchanged = 0;    ///< bytes that the device receives from others
   LAYRUB_COMPARABLE(Form)
 };
 

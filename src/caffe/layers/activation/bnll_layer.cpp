@@ -1,6 +1,7 @@
 #include "caffe/layers/bnll_layer.hpp"
 
 #include "caffe/kernels/activation/bnll.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/unary_traits.hpp"
 
@@ -39,5 +40,6 @@ void BNLLLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
 
 INSTANTIATE_CLASS(BNLLLayer);
 REGISTER_LAYER_CLASS(BNLL);
+REGISTER_LAYER_AXES(BNLL, EveryDimension);
 
 }  // namespace caffe

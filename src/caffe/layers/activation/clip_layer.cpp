@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/activation/clip.hpp"
 #include "caffe/kernels/packed_codes.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/unary_traits.hpp"
 
@@ -53,5 +54,6 @@ void ClipLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
 
 INSTANTIATE_CLASS(ClipLayer);
 REGISTER_LAYER_CLASS(Clip);
+REGISTER_LAYER_AXES(Clip, EveryDimension);
 
 }  // namespace caffe

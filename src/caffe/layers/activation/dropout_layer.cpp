@@ -3,6 +3,7 @@
 #include "caffe/kernels/activation/dropout.hpp"
 #include "caffe/kernels/math/power.hpp"
 #include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -78,7 +79,15 @@ void DropoutLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
   Apply(context, bottom[0]->count(), Diff(context, *top[0]), MutableDiff(context, bottom[0]));
 }
 
+/// The mask is that of the whole blob, whichever part of it is computed here.
+static LayerRule DropoutRule(const LayerShapes& shapes) {
+  LayerRule rule = EveryDimension(shapes);
+  rule.tells_layout = true;
+  return rule;
+}
+
 INSTANTIATE_CLASS(DropoutLayer);
 REGISTER_LAYER_CLASS(Dropout);
+REGISTER_LAYER_AXES(Dropout, DropoutRule);
 
 }  // namespace caffe

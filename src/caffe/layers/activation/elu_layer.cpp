@@ -1,6 +1,7 @@
 #include "caffe/layers/elu_layer.hpp"
 
 #include "caffe/kernels/activation/elu.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/unary_traits.hpp"
 
@@ -44,5 +45,6 @@ void ELULayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
 
 INSTANTIATE_CLASS(ELULayer);
 REGISTER_LAYER_CLASS(ELU);
+REGISTER_LAYER_AXES(ELU, EveryDimension);
 
 }  // namespace caffe

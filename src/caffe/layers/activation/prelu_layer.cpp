@@ -2,6 +2,7 @@
 
 #include "caffe/filler.hpp"
 #include "caffe/kernels/activation/prelu.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -117,7 +118,14 @@ void PReLULayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
   }
 }
 
+static LayerRule PReLURule(const LayerShapes& shapes) {
+  LayerRule rule = EveryDimension(shapes);
+  if (!shapes.params[0].empty()) rule.axes[1].params = {0};
+  return rule;
+}
+
 INSTANTIATE_CLASS(PReLULayer);
 REGISTER_LAYER_CLASS(PReLU);
+REGISTER_LAYER_AXES(PReLU, PReLURule);
 
 }  // namespace caffe

@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/activation/relu6.hpp"
 #include "caffe/kernels/packed_codes.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/fork_type.hpp"
 #include "caffe/layers/unary_traits.hpp"
@@ -51,5 +52,6 @@ void ReLU6Layer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
 
 INSTANTIATE_CLASS(ReLU6Layer);
 REGISTER_FORK_LAYER_CLASS(ReLU6);
+REGISTER_LAYER_AXES(ReLU6, EveryDimension);
 
 }  // namespace caffe

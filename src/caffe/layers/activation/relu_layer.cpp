@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/activation/activation.hpp"
 #include "caffe/kernels/packed_codes.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/unary_traits.hpp"
 
@@ -60,5 +61,6 @@ void ReLULayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
 
 INSTANTIATE_CLASS(ReLULayer);
 REGISTER_LAYER_CLASS(ReLU);
+REGISTER_LAYER_AXES(ReLU, EveryDimension);
 
 }  // namespace caffe

@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/activation/activation.hpp"
 #include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/output_traits.hpp"
 
@@ -40,5 +41,6 @@ void SigmoidLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
 
 INSTANTIATE_CLASS(SigmoidLayer);
 REGISTER_LAYER_CLASS(Sigmoid);
+REGISTER_LAYER_AXES(Sigmoid, EveryDimension);
 
 }  // namespace caffe

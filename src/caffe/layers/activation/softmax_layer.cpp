@@ -3,6 +3,7 @@
 #include "caffe/kernels/activation/softmax.hpp"
 #include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/output_traits.hpp"
 
@@ -64,7 +65,20 @@ void SoftmaxLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
                            {this->template ScratchBytes<void>(), this->workspace()});
 }
 
+/// The classes of one distribution stay together.
+static LayerRule SoftmaxRule(const LayerShapes& shapes) {
+  const auto axes = static_cast<int>(shapes.bottom[0].size());
+  const int axis = shapes.param.softmax_param().axis();
+  LayerRule rule;
+  for (int d = 0; d < axes; ++d) {
+    if (d != (axis < 0 ? axis + axes : axis))
+      rule.axes.push_back(AxisOf("dim " + std::to_string(d), shapes, d));
+  }
+  return rule;
+}
+
 INSTANTIATE_CLASS(SoftmaxLayer);
 REGISTER_LAYER_CLASS(Softmax);
+REGISTER_LAYER_AXES(Softmax, SoftmaxRule);
 
 }  // namespace caffe

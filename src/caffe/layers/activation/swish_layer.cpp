@@ -1,6 +1,7 @@
 #include "caffe/layers/swish_layer.hpp"
 
 #include "caffe/kernels/activation/swish.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/unary_traits.hpp"
 
@@ -42,5 +43,6 @@ void SwishLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
 
 INSTANTIATE_CLASS(SwishLayer);
 REGISTER_LAYER_CLASS(Swish);
+REGISTER_LAYER_AXES(Swish, EveryDimension);
 
 }  // namespace caffe

@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/activation/activation.hpp"
 #include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/output_traits.hpp"
 
@@ -39,5 +40,6 @@ void TanHLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
 
 INSTANTIATE_CLASS(TanHLayer);
 REGISTER_LAYER_CLASS(TanH);
+REGISTER_LAYER_AXES(TanH, EveryDimension);
 
 }  // namespace caffe

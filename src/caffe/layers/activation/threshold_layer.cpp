@@ -1,6 +1,7 @@
 #include "caffe/layers/threshold_layer.hpp"
 
 #include "caffe/kernels/activation/threshold.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -53,5 +54,6 @@ void ThresholdLayer<Dtype>::BackwardOn(const DeviceContext& /*context*/,
 
 INSTANTIATE_CLASS(ThresholdLayer);
 REGISTER_LAYER_CLASS(Threshold);
+REGISTER_LAYER_AXES(Threshold, EveryDimension);
 
 }  // namespace caffe

@@ -4,6 +4,7 @@
 
 #include "caffe/kernels/conv/im2col.hpp"
 #include "caffe/layers/fork_type.hpp"
+#include "conv_rule.hpp"
 
 namespace caffe {
 
@@ -35,5 +36,7 @@ MemoryTraits ConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
 INSTANTIATE_CLASS(ConvolutionLayer);
 REGISTER_LAYER_CLASS(Convolution);
 REGISTER_FORK_LAYER_CREATOR(NdConvolution, Creator_ConvolutionLayer);
+REGISTER_LAYER_AXES(Convolution, ConvolutionRule);
+REGISTER_LAYER_AXES(NdConvolution, ConvolutionRule);
 
 }  // namespace caffe

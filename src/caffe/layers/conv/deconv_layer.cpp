@@ -2,6 +2,8 @@
 
 #include <typeinfo>
 
+#include "conv_rule.hpp"
+
 namespace caffe {
 
 template <typename Dtype>
@@ -31,5 +33,6 @@ MemoryTraits DeconvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& botto
 
 INSTANTIATE_CLASS(DeconvolutionLayer);
 REGISTER_LAYER_CLASS(Deconvolution);
+REGISTER_LAYER_AXES(Deconvolution, ConvolutionRule);
 
 }  // namespace caffe

@@ -4,6 +4,7 @@
 
 #include "caffe/layer_factory.hpp"
 #include "caffe/layers/fork_type.hpp"
+#include "conv_rule.hpp"
 
 namespace caffe {
 
@@ -32,5 +33,7 @@ MemoryTraits DepthwiseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>
 INSTANTIATE_CLASS(DepthwiseConvolutionLayer);
 REGISTER_FORK_LAYER_CLASS(DepthwiseConvolution);
 REGISTER_FORK_LAYER_CREATOR(ConvolutionDepthwise, Creator_DepthwiseConvolutionLayer);
+REGISTER_LAYER_AXES(DepthwiseConvolution, ConvolutionRule);
+REGISTER_LAYER_AXES(ConvolutionDepthwise, ConvolutionRule);
 
 }  // namespace caffe

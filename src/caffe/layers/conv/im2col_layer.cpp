@@ -1,6 +1,7 @@
 #include "caffe/layers/im2col_layer.hpp"
 
 #include "caffe/kernels/conv/im2col.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "spatial_shapes.hpp"
 
@@ -110,7 +111,17 @@ void Im2colLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<B
     col2im(context, window, dy + n * top_dim_, dx + n * bottom_dim_);
 }
 
+static LayerRule Im2colRule(const LayerShapes& shapes) {
+  if (shapes.param.convolution_param().axis() != 1) return Axes({ItemAxis(shapes)});
+  LayerAxis channel;
+  channel.name = "channel";
+  channel.extent = shapes.bottom[0][1];
+  channel.inputs = channel.outputs = {1};
+  return Axes({ItemAxis(shapes), channel});
+}
+
 INSTANTIATE_CLASS(Im2colLayer);
 REGISTER_LAYER_CLASS(Im2col);
+REGISTER_LAYER_AXES(Im2col, Im2colRule);
 
 }  // namespace caffe

@@ -7,6 +7,7 @@
 #include "caffe/data/box_samples.hpp"
 #include "caffe/data/draws.hpp"
 #include "caffe/data/image_transforms.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/fork_type.hpp"
 #include "caffe/source_shapes.hpp"
 #include "caffe/util/io.hpp"
@@ -377,5 +378,6 @@ void AnnotatedDataLayer<Dtype>::load_batch(Batch<Dtype>* /*batch*/) {}
 
 INSTANTIATE_CLASS(AnnotatedDataLayer);
 REGISTER_FORK_LAYER_CLASS(AnnotatedData);
+REGISTER_NO_LAYER_AXES(AnnotatedData, "every device reads the whole batch");
 
 }  // namespace caffe

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/data/fill_top.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/util/math_functions.hpp"
@@ -134,5 +135,6 @@ void DummyDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
 
 INSTANTIATE_CLASS(DummyDataLayer);
 REGISTER_LAYER_CLASS(DummyData);
+REGISTER_NO_LAYER_AXES(DummyData, "every device reads the whole batch");
 
 }  // namespace caffe

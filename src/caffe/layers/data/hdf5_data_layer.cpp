@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/shape/permutation.hpp"
 #include "caffe/util/failure.hpp"
@@ -185,6 +186,7 @@ void HDF5DataLayer<Dtype>::ForwardOn(const DeviceContext& context,
 
 INSTANTIATE_CLASS(HDF5DataLayer);
 REGISTER_LAYER_CLASS(HDF5Data);
+REGISTER_NO_LAYER_AXES(HDF5Data, "every device reads the whole batch");
 
 }  // namespace caffe
 #endif  // USE_HDF5

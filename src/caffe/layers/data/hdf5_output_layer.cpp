@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/util/atomic_file.hpp"
 #include "caffe/util/hdf5.hpp"
@@ -92,6 +93,7 @@ void HDF5OutputLayer<Dtype>::Forward_cpu(const vector<Blob<Dtype>*>& bottom,
 
 INSTANTIATE_CLASS(HDF5OutputLayer);
 REGISTER_LAYER_CLASS(HDF5Output);
+REGISTER_NO_LAYER_AXES(HDF5Output, "it writes whole blobs");
 
 }  // namespace caffe
 #endif  // USE_HDF5

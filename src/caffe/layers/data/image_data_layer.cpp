@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/shape/permutation.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/math_functions.hpp"
@@ -228,5 +229,6 @@ vector<Caffe::RNG*> ImageDataLayer<Dtype>::Generators() const {
 
 INSTANTIATE_CLASS(ImageDataLayer);
 REGISTER_LAYER_CLASS(ImageData);
+REGISTER_NO_LAYER_AXES(ImageData, "every device reads the whole batch");
 
 }  // namespace caffe

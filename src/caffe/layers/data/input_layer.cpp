@@ -1,5 +1,6 @@
 #include "caffe/layers/input_layer.hpp"
 
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -30,5 +31,6 @@ MemoryTraits InputLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
 
 INSTANTIATE_CLASS(InputLayer);
 REGISTER_LAYER_CLASS(Input);
+REGISTER_NO_LAYER_AXES(Input, "users fill it as a whole");
 
 }  // namespace caffe

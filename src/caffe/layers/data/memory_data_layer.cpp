@@ -4,6 +4,7 @@
 #include <opencv2/core/core.hpp>
 #endif
 
+#include "caffe/layer_axes.hpp"
 #include "fill_top.hpp"
 
 namespace caffe {
@@ -139,5 +140,6 @@ void MemoryDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
 
 INSTANTIATE_CLASS(MemoryDataLayer);
 REGISTER_LAYER_CLASS(MemoryData);
+REGISTER_NO_LAYER_AXES(MemoryData, "every device reads the whole batch");
 
 }  // namespace caffe

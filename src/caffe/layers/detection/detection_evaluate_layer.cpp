@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "box_inputs.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/fork_type.hpp"
 #include "caffe/util/io.hpp"
@@ -239,5 +240,6 @@ void DetectionEvaluateLayer<Dtype>::Backward_cpu(const vector<Blob<Dtype>*>& /*t
 
 INSTANTIATE_CLASS(DetectionEvaluateLayer);
 REGISTER_FORK_LAYER_CLASS(DetectionEvaluate);
+REGISTER_NO_LAYER_AXES(DetectionEvaluate, "it counts over the whole batch");
 
 }  // namespace caffe

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "box_inputs.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/fork_type.hpp"
 #include "caffe/util/threads.hpp"
@@ -158,5 +159,6 @@ void DetectionOutputLayer<Dtype>::Backward_cpu(const vector<Blob<Dtype>*>& /*top
 
 INSTANTIATE_CLASS(DetectionOutputLayer);
 REGISTER_FORK_LAYER_CLASS(DetectionOutput);
+REGISTER_NO_LAYER_AXES(DetectionOutput, "how many boxes it finds depends on values");
 
 }  // namespace caffe

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "box_inputs.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/fork_type.hpp"
 #include "caffe/layers/loss/loss_normalizer.hpp"
@@ -325,5 +326,6 @@ void MultiBoxLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
 
 INSTANTIATE_CLASS(MultiBoxLossLayer);
 REGISTER_FORK_LAYER_CLASS(MultiBoxLoss);
+REGISTER_NO_LAYER_AXES(MultiBoxLoss, "a loss is normalized over the whole batch");
 
 }  // namespace caffe

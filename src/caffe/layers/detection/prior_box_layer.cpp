@@ -6,6 +6,7 @@
 
 #include "caffe/kernels/detection/prior_box.hpp"
 #include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/fork_type.hpp"
 
@@ -164,5 +165,6 @@ void PriorBoxLayer<Dtype>::BackwardOn(const DeviceContext& context,
 
 INSTANTIATE_CLASS(PriorBoxLayer);
 REGISTER_FORK_LAYER_CLASS(PriorBox);
+REGISTER_NO_LAYER_AXES(PriorBox, "it makes a few numbers of shapes alone");
 
 }  // namespace caffe

@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/loss/accuracy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "label_check.hpp"
 
@@ -95,5 +96,6 @@ void AccuracyLayer<Dtype>::BackwardOn(const DeviceContext& /*context*/,
 
 INSTANTIATE_CLASS(AccuracyLayer);
 REGISTER_LAYER_CLASS(Accuracy);
+REGISTER_NO_LAYER_AXES(Accuracy, "it counts over the whole batch");
 
 }  // namespace caffe

@@ -4,6 +4,7 @@
 
 #include "caffe/kernels/loss/contrastive_loss.hpp"
 #include "caffe/kernels/loss/loss_sum.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -116,5 +117,6 @@ void ContrastiveLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
 
 INSTANTIATE_CLASS(ContrastiveLossLayer);
 REGISTER_LAYER_CLASS(ContrastiveLoss);
+REGISTER_NO_LAYER_AXES(ContrastiveLoss, "a loss is normalized over the whole batch");
 
 }  // namespace caffe

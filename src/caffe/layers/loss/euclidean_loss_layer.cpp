@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/loss/euclidean_loss.hpp"
 #include "caffe/kernels/math/eltwise.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -79,5 +80,6 @@ void EuclideanLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
 
 INSTANTIATE_CLASS(EuclideanLossLayer);
 REGISTER_LAYER_CLASS(EuclideanLoss);
+REGISTER_NO_LAYER_AXES(EuclideanLoss, "a loss is normalized over the whole batch");
 
 }  // namespace caffe

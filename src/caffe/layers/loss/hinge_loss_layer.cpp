@@ -4,6 +4,7 @@
 
 #include "caffe/kernels/loss/hinge_loss.hpp"
 #include "caffe/kernels/loss/loss_sum.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "label_check.hpp"
 #include "sample_loss.hpp"
@@ -65,5 +66,6 @@ void HingeLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
 
 INSTANTIATE_CLASS(HingeLossLayer);
 REGISTER_LAYER_CLASS(HingeLoss);
+REGISTER_NO_LAYER_AXES(HingeLoss, "a loss is normalized over the whole batch");
 
 }  // namespace caffe

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "caffe/kernels/loss/infogain_loss.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/util/io.hpp"
 
@@ -88,5 +89,6 @@ void InfogainLossLayer<Dtype>::Gradient(const LabelledScores<Dtype>& scores,
 
 INSTANTIATE_CLASS(InfogainLossLayer);
 REGISTER_LAYER_CLASS(InfogainLoss);
+REGISTER_NO_LAYER_AXES(InfogainLoss, "a loss is normalized over the whole batch");
 
 }  // namespace caffe

@@ -4,6 +4,7 @@
 
 #include "caffe/kernels/loss/loss_sum.hpp"
 #include "caffe/kernels/loss/multinomial_logistic_loss.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "label_check.hpp"
 #include "sample_loss.hpp"
@@ -58,5 +59,6 @@ void MultinomialLogisticLossLayer<Dtype>::BackwardOn(const DeviceContext& contex
 
 INSTANTIATE_CLASS(MultinomialLogisticLossLayer);
 REGISTER_LAYER_CLASS(MultinomialLogisticLoss);
+REGISTER_NO_LAYER_AXES(MultinomialLogisticLoss, "a loss is normalized over the whole batch");
 
 }  // namespace caffe

@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/activation/activation.hpp"
 #include "caffe/kernels/loss/sigmoid_loss.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "loss_normalizer.hpp"
 
@@ -134,5 +135,6 @@ void SigmoidCrossEntropyLossLayer<Dtype>::BackwardOn(const DeviceContext& contex
 
 INSTANTIATE_CLASS(SigmoidCrossEntropyLossLayer);
 REGISTER_LAYER_CLASS(SigmoidCrossEntropyLoss);
+REGISTER_NO_LAYER_AXES(SigmoidCrossEntropyLoss, "a loss is normalized over the whole batch");
 
 }  // namespace caffe

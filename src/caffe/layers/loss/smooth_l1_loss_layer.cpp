@@ -1,5 +1,6 @@
 #include "caffe/layers/smooth_l1_loss_layer.hpp"
 
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/fork_type.hpp"
 
 namespace caffe {
@@ -20,5 +21,6 @@ Dtype SmoothL1LossLayer<Dtype>::Bend() const {
 
 INSTANTIATE_CLASS(SmoothL1LossLayer);
 REGISTER_FORK_LAYER_CLASS(SmoothL1Loss);
+REGISTER_NO_LAYER_AXES(SmoothL1Loss, "a loss is normalized over the whole batch");
 
 }  // namespace caffe

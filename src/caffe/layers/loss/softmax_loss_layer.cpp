@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "caffe/kernels/loss/softmax_loss.hpp"
+#include "caffe/layer_axes.hpp"
 
 namespace caffe {
 
@@ -49,5 +50,6 @@ void SoftmaxWithLossLayer<Dtype>::Gradient(const LabelledScores<Dtype>& scores,
 
 INSTANTIATE_CLASS(SoftmaxWithLossLayer);
 REGISTER_LAYER_CLASS(SoftmaxWithLoss);
+REGISTER_NO_LAYER_AXES(SoftmaxWithLoss, "a loss is normalized over the whole batch");
 
 }  // namespace caffe

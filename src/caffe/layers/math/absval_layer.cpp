@@ -1,6 +1,7 @@
 #include "caffe/layers/absval_layer.hpp"
 
 #include "caffe/kernels/math/absval.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/unary_traits.hpp"
 
@@ -48,5 +49,6 @@ void AbsValLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<B
 
 INSTANTIATE_CLASS(AbsValLayer);
 REGISTER_LAYER_CLASS(AbsVal);
+REGISTER_LAYER_AXES(AbsVal, EveryDimension);
 
 }  // namespace caffe

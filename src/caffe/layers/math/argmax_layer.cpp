@@ -4,6 +4,7 @@
 
 #include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/math/argmax.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/loss/sample_loss.hpp"
 
@@ -76,7 +77,16 @@ void ArgMaxLayer<Dtype>::BackwardOn(const DeviceContext& /*context*/,
   CHECK(!propagate_down[0]) << "Layer " << this->layer_param_.name() << ": ArgMax has no gradient.";
 }
 
+static LayerRule ArgMaxRule(const LayerShapes& shapes) {
+  const ArgMaxParameter& param = shapes.param.argmax_param();
+  const int axis = param.axis();
+  if (param.has_axis() && (axis == 0 || axis == -static_cast<int>(shapes.bottom[0].size())))
+    return NoAxes("it compares the items");
+  return Axes({ItemAxis(shapes)});
+}
+
 INSTANTIATE_CLASS(ArgMaxLayer);
 REGISTER_LAYER_CLASS(ArgMax);
+REGISTER_LAYER_AXES(ArgMax, ArgMaxRule);
 
 }  // namespace caffe

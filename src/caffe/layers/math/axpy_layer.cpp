@@ -3,6 +3,7 @@
 #include "caffe/kernels/math/axpy.hpp"
 #include "caffe/kernels/math/scale.hpp"
 #include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/fork_type.hpp"
 
@@ -91,7 +92,12 @@ void AxpyLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
   }
 }
 
+static LayerRule AxpyRule(const LayerShapes& shapes) {
+  return Axes({ItemAxis(shapes), AxisOf("channel", shapes, 1)});
+}
+
 INSTANTIATE_CLASS(AxpyLayer);
 REGISTER_FORK_LAYER_CLASS(Axpy);
+REGISTER_LAYER_AXES(Axpy, AxpyRule);
 
 }  // namespace caffe

@@ -99,5 +99,8 @@ void BiasLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
 
 INSTANTIATE_CLASS(BiasLayer);
 REGISTER_LAYER_CLASS(Bias);
+REGISTER_LAYER_AXES(Bias, [](const LayerShapes& shapes) {
+  return OperandRule(shapes, shapes.param.bias_param().axis());
+});
 
 }  // namespace caffe

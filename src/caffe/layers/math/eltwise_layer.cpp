@@ -6,6 +6,7 @@
 #include "caffe/kernels/activation/activation.hpp"
 #include "caffe/kernels/math/eltwise.hpp"
 #include "caffe/kernels/packed_codes.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/relu_layer.hpp"
 
@@ -220,5 +221,6 @@ void EltwiseLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
 
 INSTANTIATE_CLASS(EltwiseLayer);
 REGISTER_LAYER_CLASS(Eltwise);
+REGISTER_LAYER_AXES(Eltwise, EveryDimension);
 
 }  // namespace caffe

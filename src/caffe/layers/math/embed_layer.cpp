@@ -4,6 +4,7 @@
 #include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/math/bias.hpp"
 #include "caffe/kernels/shape/rows.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/shape/row_numbers.hpp"
 
@@ -110,7 +111,27 @@ void EmbedLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
   }
 }
 
+/// The places of the input, and the numbers of a row of the table.
+static LayerRule EmbedRule(const LayerShapes& shapes) {
+  LayerRule rule;
+  if (!shapes.bottom[0].empty()) rule.axes.push_back(ItemAxis(shapes));
+  LayerAxis out;
+  out.name = "out";
+  out.extent = shapes.param.embed_param().num_output();
+  out.inputs = {-1};
+  out.outputs = {static_cast<int>(shapes.bottom[0].size())};
+  out.params = {1, 0};
+  out.params.resize(shapes.params.size());
+  out.narrow = [](LayerParameter* layer, int parts) {
+    EmbedParameter* const param = layer->mutable_embed_param();
+    param->set_num_output(param->num_output() / static_cast<uint32_t>(parts));
+  };
+  rule.axes.push_back(out);
+  return rule;
+}
+
 INSTANTIATE_CLASS(EmbedLayer);
 REGISTER_LAYER_CLASS(Embed);
+REGISTER_LAYER_AXES(Embed, EmbedRule);
 
 }  // namespace caffe

@@ -1,6 +1,7 @@
 #include "caffe/layers/exp_layer.hpp"
 
 #include "caffe/kernels/math/exp.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/unary_traits.hpp"
 #include "log_base.hpp"
@@ -55,5 +56,6 @@ void ExpLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
 
 INSTANTIATE_CLASS(ExpLayer);
 REGISTER_LAYER_CLASS(Exp);
+REGISTER_LAYER_AXES(Exp, EveryDimension);
 
 }  // namespace caffe

@@ -4,6 +4,7 @@
 #include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/math/bias.hpp"
 #include "caffe/kernels/math/gemm.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/util/library_settings.hpp"
 
@@ -145,7 +146,47 @@ void InnerProductLayer<Dtype>::BackwardOn(const DeviceContext& context,
   }
 }
 
+static LayerRule InnerProductRule(const LayerShapes& shapes) {
+  const InnerProductParameter& param = shapes.param.inner_product_param();
+  const auto axes = static_cast<int>(shapes.bottom[0].size());
+  const int axis = param.axis() < 0 ? param.axis() + axes : param.axis();
+  const int weight_out = param.transpose() ? 1 : 0;
+  LayerRule rule;
+  for (int d = 0; d < axis; ++d)
+    rule.axes.push_back(AxisOf(d == 0 ? "item" : "dim " + std::to_string(d), shapes, d));
+  LayerAxis out;
+  out.name = "out";
+  out.extent = param.num_output();
+  out.inputs = {-1};
+  out.outputs = {axis};
+  out.params = {weight_out, 0};
+  out.params.resize(shapes.params.size());
+  out.narrow = [](LayerParameter* layer, int parts) {
+    InnerProductParameter* const narrow = layer->mutable_inner_product_param();
+    narrow->set_num_output(narrow->num_output() / static_cast<uint32_t>(parts));
+  };
+  rule.axes.push_back(out);
+  LayerAxis in;
+  in.name = "in";
+  in.extent = shapes.bottom[0][axis];
+  in.inputs = {axis};
+  in.outputs = {-1};
+  in.params = {1 - weight_out, -1};
+  in.params.resize(shapes.params.size());
+  if (param.bias_term()) {
+    in.narrow = [](LayerParameter* layer, int) {
+      layer->mutable_inner_product_param()->set_bias_term(false);
+    };
+    in.on_sum.set_type("Bias");
+    in.on_sum.mutable_bias_param()->set_axis(axis);
+    *in.on_sum.mutable_bias_param()->mutable_filler() = param.bias_filler();
+  }
+  rule.axes.push_back(in);
+  return rule;
+}
+
 INSTANTIATE_CLASS(InnerProductLayer);
 REGISTER_LAYER_CLASS(InnerProduct);
+REGISTER_LAYER_AXES(InnerProduct, InnerProductRule);
 
 }  // namespace caffe

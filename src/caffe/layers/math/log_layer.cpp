@@ -1,6 +1,7 @@
 #include "caffe/layers/log_layer.hpp"
 
 #include "caffe/kernels/math/log.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/unary_traits.hpp"
 #include "log_base.hpp"
@@ -56,5 +57,6 @@ void LogLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
 
 INSTANTIATE_CLASS(LogLayer);
 REGISTER_LAYER_CLASS(Log);
+REGISTER_LAYER_AXES(Log, EveryDimension);
 
 }  // namespace caffe

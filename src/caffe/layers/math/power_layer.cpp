@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/math/eltwise.hpp"
 #include "caffe/kernels/math/power.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -89,5 +90,6 @@ void PowerLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
 
 INSTANTIATE_CLASS(PowerLayer);
 REGISTER_LAYER_CLASS(Power);
+REGISTER_LAYER_AXES(Power, EveryDimension);
 
 }  // namespace caffe

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "caffe/kernels/math/reduction.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -84,7 +85,13 @@ void ReductionLayer<Dtype>::BackwardOn(const DeviceContext& context,
                            MutableDiff(context, bottom[0]));
 }
 
+static LayerRule ReductionRule(const LayerShapes& shapes) {
+  if (shapes.top[0].empty()) return NoAxes("it reduces all of its input to one number");
+  return Axes({ItemAxis(shapes)});
+}
+
 INSTANTIATE_CLASS(ReductionLayer);
 REGISTER_LAYER_CLASS(Reduction);
+REGISTER_LAYER_AXES(Reduction, ReductionRule);
 
 }  // namespace caffe

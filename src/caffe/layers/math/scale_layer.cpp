@@ -159,5 +159,8 @@ void ScaleLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
 
 INSTANTIATE_CLASS(ScaleLayer);
 REGISTER_LAYER_CLASS(Scale);
+REGISTER_LAYER_AXES(Scale, [](const LayerShapes& shapes) {
+  return OperandRule(shapes, shapes.param.scale_param().axis());
+});
 
 }  // namespace caffe

@@ -2,6 +2,7 @@
 
 #include "caffe/filler.hpp"
 #include "caffe/kernels/norm/batch_norm.hpp"
+#include "channel_norm_rule.hpp"
 
 namespace caffe {
 namespace {
@@ -99,7 +100,13 @@ kernels::RunningStatistics<Dtype> BatchNormLayer<Dtype>::Running(const DeviceCon
   return running;
 }
 
+/// Channels, whose parameters go with them, and items, over which statistics are summed.
+static LayerRule BatchNormRule(const LayerShapes& shapes) {
+  return ChannelNormRule(shapes, kBatchNormCount);
+}
+
 INSTANTIATE_CLASS(BatchNormLayer);
 REGISTER_LAYER_CLASS(BatchNorm);
+REGISTER_LAYER_AXES(BatchNorm, BatchNormRule);
 
 }  // namespace caffe

@@ -4,6 +4,7 @@
 #include "caffe/kernels/norm/batch_norm.hpp"
 #include "caffe/kernels/shape/copy.hpp"
 #include "caffe/layers/fork_type.hpp"
+#include "channel_norm_rule.hpp"
 
 namespace caffe {
 namespace {
@@ -135,8 +136,11 @@ static shared_ptr<Layer<Dtype>> MakeBNLayer(const LayerParameter& param) {
   return shared_ptr<Layer<Dtype>>(new BNLayer<Dtype>(param));
 }
 
+static LayerRule BNRule(const LayerShapes& shapes) { return ChannelNormRule(shapes, -1); }
+
 INSTANTIATE_CLASS(BNLayer);
 INSTANTIATE_CLASS(FoldedBNLayer);
 REGISTER_FORK_LAYER_CREATOR(BN, MakeBNLayer);
+REGISTER_LAYER_AXES(BN, BNRule);
 
 }  // namespace caffe

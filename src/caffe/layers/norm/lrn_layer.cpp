@@ -1,6 +1,7 @@
 #include "caffe/layers/lrn_layer.hpp"
 
 #include "caffe/kernels/norm/lrn.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -116,7 +117,15 @@ void LRNLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
                        {this->template ScratchBytes<void>(), this->workspace()});
 }
 
+static LayerRule LRNRule(const LayerShapes& shapes) {
+  LayerRule rule = Axes({ItemAxis(shapes)});
+  if (shapes.param.lrn_param().norm_region() == LRNParameter_NormRegion_WITHIN_CHANNEL)
+    rule.axes.push_back(AxisOf("channel", shapes, 1));
+  return rule;
+}
+
 INSTANTIATE_CLASS(LRNLayer);
 REGISTER_LAYER_CLASS(LRN);
+REGISTER_LAYER_AXES(LRN, LRNRule);
 
 }  // namespace caffe

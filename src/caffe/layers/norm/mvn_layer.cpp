@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/norm/batch_norm.hpp"
 #include "caffe/kernels/norm/mvn.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -125,7 +126,15 @@ void MVNLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
   kernels::NormalizeBackward<Dtype>(context, rows, source, {}, dy, {{}, {}, dx}, scratch);
 }
 
+static LayerRule MVNRule(const LayerShapes& shapes) {
+  LayerRule rule = Axes({ItemAxis(shapes)});
+  if (!shapes.param.mvn_param().across_channels())
+    rule.axes.push_back(AxisOf("channel", shapes, 1));
+  return rule;
+}
+
 INSTANTIATE_CLASS(MVNLayer);
 REGISTER_LAYER_CLASS(MVN);
+REGISTER_LAYER_AXES(MVN, MVNRule);
 
 }  // namespace caffe

@@ -4,6 +4,7 @@
 
 #include "caffe/filler.hpp"
 #include "caffe/kernels/norm/l2_normalize.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/fork_type.hpp"
 
@@ -138,7 +139,10 @@ void NormalizeLayer<Dtype>::BackwardOn(const DeviceContext& context,
   }
 }
 
+static LayerRule NormalizeRule(const LayerShapes& shapes) { return Axes({ItemAxis(shapes)}); }
+
 INSTANTIATE_CLASS(NormalizeLayer);
 REGISTER_FORK_LAYER_CLASS(Normalize);
+REGISTER_LAYER_AXES(Normalize, NormalizeRule);
 
 }  // namespace caffe

@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "caffe/kernels/pooling/interp.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/fork_type.hpp"
 
@@ -119,7 +120,12 @@ void InterpLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<B
                           MutableDiff(context, bottom[0]));
 }
 
+static LayerRule InterpRule(const LayerShapes& shapes) {
+  return Axes({ItemAxis(shapes), AxisOf("channel", shapes, 1)});
+}
+
 INSTANTIATE_CLASS(InterpLayer);
 REGISTER_FORK_LAYER_CLASS(Interp);
+REGISTER_LAYER_AXES(Interp, InterpRule);
 
 }  // namespace caffe

@@ -1,6 +1,7 @@
 #include "caffe/layers/pooling_layer.hpp"
 
 #include "caffe/kernels/pooling/stochastic_pooling.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/util/math_functions.hpp"
 
@@ -203,7 +204,13 @@ void PoolingLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
   }
 }
 
+/// Channels and items are pooled each for itself; rows and columns reach into those beside them.
+static LayerRule PoolingRule(const LayerShapes& shapes) {
+  return Axes({ItemAxis(shapes), AxisOf("channel", shapes, 1)});
+}
+
 INSTANTIATE_CLASS(PoolingLayer);
 REGISTER_LAYER_CLASS(Pooling);
+REGISTER_LAYER_AXES(Pooling, PoolingRule);
 
 }  // namespace caffe

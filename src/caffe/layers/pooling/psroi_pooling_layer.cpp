@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "caffe/kernels/pooling/region_pooling.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/fork_type.hpp"
 #include "regions.hpp"
@@ -83,5 +84,7 @@ void PSROIPoolingLayer<Dtype>::BackwardOn(const DeviceContext& context,
 
 INSTANTIATE_CLASS(PSROIPoolingLayer);
 REGISTER_FORK_LAYER_CLASS(PSROIPooling);
+REGISTER_NO_LAYER_AXES(PSROIPooling,
+                       "each place of a region reads channels of its own, of any item");
 
 }  // namespace caffe

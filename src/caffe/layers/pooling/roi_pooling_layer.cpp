@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "caffe/kernels/pooling/region_pooling.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/fork_type.hpp"
 #include "regions.hpp"
@@ -84,7 +85,18 @@ void ROIPoolingLayer<Dtype>::BackwardOn(const DeviceContext& context,
       this->template SavedBytes<int32_t>(kRoiPoolingIndex), MutableDiff(context, bottom[0]));
 }
 
+/// A region may be in any item, but its channels are pooled each for itself.
+static LayerRule ROIPoolingRule(const LayerShapes& shapes) {
+  LayerAxis channel;
+  channel.name = "channel";
+  channel.extent = shapes.bottom[0][1];
+  channel.inputs = {1, -1};
+  channel.outputs = {1};
+  return Axes({channel});
+}
+
 INSTANTIATE_CLASS(ROIPoolingLayer);
 REGISTER_FORK_LAYER_CLASS(ROIPooling);
+REGISTER_LAYER_AXES(ROIPooling, ROIPoolingRule);
 
 }  // namespace caffe

@@ -5,6 +5,7 @@
 #include "caffe/kernels/math/eltwise.hpp"
 #include "caffe/kernels/pooling/pooling.hpp"
 #include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -157,7 +158,10 @@ void SPPLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
   }
 }
 
+static LayerRule SPPRule(const LayerShapes& shapes) { return Axes({ItemAxis(shapes)}); }
+
 INSTANTIATE_CLASS(SPPLayer);
 REGISTER_LAYER_CLASS(SPP);
+REGISTER_LAYER_AXES(SPP, SPPRule);
 
 }  // namespace caffe

@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "caffe/kernels/pooling/upsample.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/fork_type.hpp"
 #include "caffe/layers/shape/row_numbers.hpp"
@@ -111,7 +112,12 @@ void UpsampleLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector
                          Data(context, *bottom[1]), dy, dx);
 }
 
+static LayerRule UpsampleRule(const LayerShapes& shapes) {
+  return Axes({ItemAxis(shapes), AxisOf("channel", shapes, 1)});
+}
+
 INSTANTIATE_CLASS(UpsampleLayer);
 REGISTER_FORK_LAYER_CLASS(Upsample);
+REGISTER_LAYER_AXES(Upsample, UpsampleRule);
 
 }  // namespace caffe

@@ -1,6 +1,7 @@
 #include "caffe/layers/lstm_layer.hpp"
 
 #include "caffe/layers/derived.hpp"
+#include "sequence_rule.hpp"
 #include "unrolled_net.hpp"
 
 namespace caffe {
@@ -56,5 +57,6 @@ void LSTMLayer<Dtype>::FillUnrolledNet(NetParameter* net_param) const {
 
 INSTANTIATE_CLASS(LSTMLayer);
 REGISTER_LAYER_CLASS(LSTM);
+REGISTER_LAYER_AXES(LSTM, SequenceRule);
 
 }  // namespace caffe

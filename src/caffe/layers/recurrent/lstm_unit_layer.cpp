@@ -1,4 +1,5 @@
 #include "caffe/kernels/recurrent/lstm.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/lstm_layer.hpp"
 
@@ -102,7 +103,12 @@ void LSTMUnitLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector
       gates ? MutableDiff(context, bottom[kLstmUnitGates]) : nullptr);
 }
 
+static LayerRule LSTMUnitRule(const LayerShapes& shapes) {
+  return Axes({AxisOf("item", shapes, 1)});
+}
+
 INSTANTIATE_CLASS(LSTMUnitLayer);
 REGISTER_LAYER_CLASS(LSTMUnit);
+REGISTER_LAYER_AXES(LSTMUnit, LSTMUnitRule);
 
 }  // namespace caffe

@@ -1,6 +1,7 @@
 #include "caffe/layers/rnn_layer.hpp"
 
 #include "caffe/layers/derived.hpp"
+#include "sequence_rule.hpp"
 #include "unrolled_net.hpp"
 
 namespace caffe {
@@ -55,5 +56,6 @@ void RNNLayer<Dtype>::FillUnrolledNet(NetParameter* net_param) const {
 
 INSTANTIATE_CLASS(RNNLayer);
 REGISTER_LAYER_CLASS(RNN);
+REGISTER_LAYER_AXES(RNN, SequenceRule);
 
 }  // namespace caffe

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "caffe/blob.hpp"
+#include "caffe/layer_axes.hpp"
 
 namespace caffe {
 
@@ -53,6 +54,28 @@ AxisRun FindAxisRun(const string& layer, const string& what, const Blob<Dtype>& 
         << " of bottom 0, shape " << bottom.shape_string() << ".";
   }
   return {bottom.count(0, begin), operand.count(), bottom.count(begin + axes)};
+}
+
+/// The rule of a layer that has such an operand, as its second bottom or as parameters, from `axis`
+/// on: every dimension of the first bottom.
+inline LayerRule OperandRule(const LayerShapes& shapes, int axis) {
+  const auto axes = static_cast<int>(shapes.bottom[0].size());
+  const int begin = axis < 0 ? axis + axes : axis;
+  const auto place = [&](const vector<int64_t>& operand, int d) {
+    const bool inside = d >= begin && d < begin + static_cast<int>(operand.size());
+    return inside ? d - begin : -1;
+  };
+  LayerRule rule;
+  for (int d = 0; d < axes; ++d) {
+    LayerAxis cut;
+    cut.name = d == 0 ? "item" : d == 1 ? "channel" : "dim " + std::to_string(d);
+    cut.extent = shapes.bottom[0][d];
+    cut.inputs = cut.outputs = {d};
+    if (shapes.bottom.size() > 1) cut.inputs.push_back(place(shapes.bottom[1], d));
+    for (const vector<int64_t>& param : shapes.params) cut.params.push_back(place(param, d));
+    rule.axes.push_back(cut);
+  }
+  return rule;
 }
 
 }  // namespace caffe

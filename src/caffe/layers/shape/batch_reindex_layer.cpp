@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/shape/copy.hpp"
 #include "caffe/kernels/shape/rows.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "row_numbers.hpp"
 
@@ -66,5 +67,6 @@ void BatchReindexLayer<Dtype>::BackwardOn(const DeviceContext& context,
 
 INSTANTIATE_CLASS(BatchReindexLayer);
 REGISTER_LAYER_CLASS(BatchReindex);
+REGISTER_NO_LAYER_AXES(BatchReindex, "any item may go to any place");
 
 }  // namespace caffe

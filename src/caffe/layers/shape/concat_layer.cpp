@@ -1,6 +1,9 @@
 #include "caffe/layers/concat_layer.hpp"
 
+#include <numeric>
+
 #include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -114,7 +117,30 @@ void ConcatLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<B
   }
 }
 
+/// All dimensions; along the one that is joined, each device joins its parts of the bottoms.
+static LayerRule ConcatRule(const LayerShapes& shapes) {
+  const ConcatParameter& param = shapes.param.concat_param();
+  const auto axes = static_cast<int>(shapes.bottom[0].size());
+  int axis = param.has_concat_dim() ? static_cast<int>(param.concat_dim()) : param.axis();
+  if (axis < 0) axis += axes;
+  LayerRule rule;
+  for (int d = 0; d < axes; ++d) {
+    LayerAxis cut = AxisOf(d == 0   ? "item"
+                           : d == 1 ? "channel"
+                                    : "dim " + std::to_string(d),
+                           shapes, d);
+    if (d == axis) {
+      cut.extent = 0;
+      for (const vector<int64_t>& dims : shapes.bottom) cut.extent = std::gcd(cut.extent, dims[d]);
+      cut.joins = true;
+    }
+    rule.axes.push_back(cut);
+  }
+  return rule;
+}
+
 INSTANTIATE_CLASS(ConcatLayer);
 REGISTER_LAYER_CLASS(Concat);
+REGISTER_LAYER_AXES(Concat, ConcatRule);
 
 }  // namespace caffe

@@ -1,6 +1,7 @@
 #include "caffe/layers/crop_layer.hpp"
 
 #include "caffe/kernels/shape/crop.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -90,7 +91,17 @@ void CropLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
                         MutableDiff(context, bottom[0]));
 }
 
+static LayerRule CropRule(const LayerShapes& shapes) {
+  const int axes = static_cast<int>(shapes.bottom[0].size()),
+            axis = shapes.param.crop_param().axis();
+  LayerRule rule;
+  for (int d = 0; d < (axis < 0 ? axis + axes : axis); ++d)
+    rule.axes.push_back(AxisOf(d == 0 ? "item" : "dim " + std::to_string(d), shapes, d));
+  return rule;
+}
+
 INSTANTIATE_CLASS(CropLayer);
 REGISTER_LAYER_CLASS(Crop);
+REGISTER_LAYER_AXES(Crop, CropRule);
 
 }  // namespace caffe

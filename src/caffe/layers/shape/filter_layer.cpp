@@ -1,6 +1,7 @@
 #include "caffe/layers/filter_layer.hpp"
 
 #include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -127,5 +128,6 @@ void FilterLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<B
 
 INSTANTIATE_CLASS(FilterLayer);
 REGISTER_LAYER_CLASS(Filter);
+REGISTER_NO_LAYER_AXES(Filter, "how many items it makes depends on values");
 
 }  // namespace caffe

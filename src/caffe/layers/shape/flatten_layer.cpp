@@ -1,5 +1,7 @@
 #include "caffe/layers/flatten_layer.hpp"
 
+#include "caffe/layer_axes.hpp"
+
 namespace caffe {
 
 template <typename Dtype>
@@ -15,7 +17,24 @@ vector<int> FlattenLayer<Dtype>::ViewShape(const Blob<Dtype>& bottom) const {
   return shape;
 }
 
+/// The dimensions that stay, and the first of those that become one, whose parts stay together.
+static LayerRule FlattenRule(const LayerShapes& shapes) {
+  const FlattenParameter& param = shapes.param.flatten_param();
+  const auto axes = static_cast<int>(shapes.bottom[0].size());
+  const int begin = param.axis() < 0 ? param.axis() + axes : param.axis();
+  LayerRule rule;
+  for (int d = 0; d <= begin && d < axes; ++d) {
+    LayerAxis axis;
+    axis.name = d == 0 ? "item" : d == 1 ? "channel" : "dim " + std::to_string(d);
+    axis.extent = shapes.bottom[0][d];
+    axis.inputs = axis.outputs = {d};
+    rule.axes.push_back(axis);
+  }
+  return rule;
+}
+
 INSTANTIATE_CLASS(FlattenLayer);
 REGISTER_LAYER_CLASS(Flatten);
+REGISTER_LAYER_AXES(Flatten, FlattenRule);
 
 }  // namespace caffe

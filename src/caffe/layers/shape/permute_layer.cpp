@@ -1,5 +1,8 @@
 #include "caffe/layers/permute_layer.hpp"
 
+#include <algorithm>
+
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/fork_type.hpp"
 
 namespace caffe {
@@ -27,7 +30,28 @@ typename PermuteLayer<Dtype>::AxisOrder PermuteLayer<Dtype>::OrderOf(
   return result;
 }
 
+static LayerRule PermuteRule(const LayerShapes& shapes) {
+  const auto axes = static_cast<int>(shapes.bottom[0].size());
+  vector<int> order;
+  for (const uint32_t axis : shapes.param.permute_param().order())
+    order.push_back(static_cast<int>(axis));
+  for (int d = 0; d < axes; ++d) {
+    if (std::find(order.begin(), order.end(), d) == order.end()) order.push_back(d);
+  }
+  LayerRule rule;
+  for (int d = 0; d < axes; ++d) {
+    LayerAxis axis;
+    axis.name = order[d] == 0 ? "item" : "dim " + std::to_string(order[d]);
+    axis.extent = shapes.top[0][d];
+    axis.inputs = {order[d]};
+    axis.outputs = {d};
+    rule.axes.push_back(axis);
+  }
+  return rule;
+}
+
 INSTANTIATE_CLASS(PermuteLayer);
 REGISTER_FORK_LAYER_CLASS(Permute);
+REGISTER_LAYER_AXES(Permute, PermuteRule);
 
 }  // namespace caffe

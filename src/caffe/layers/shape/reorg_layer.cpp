@@ -1,5 +1,6 @@
 #include "caffe/layers/reorg_layer.hpp"
 
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/fork_type.hpp"
 
 #include <climits>
@@ -42,7 +43,10 @@ typename ReorgLayer<Dtype>::AxisOrder ReorgLayer<Dtype>::OrderOf(const Blob<Dtyp
   return result;
 }
 
+static LayerRule ReorgRule(const LayerShapes& shapes) { return Axes({ItemAxis(shapes)}); }
+
 INSTANTIATE_CLASS(ReorgLayer);
 REGISTER_FORK_LAYER_CLASS(Reorg);
+REGISTER_LAYER_AXES(Reorg, ReorgRule);
 
 }  // namespace caffe

@@ -1,5 +1,7 @@
 #include "caffe/layers/reshape_layer.hpp"
 
+#include "caffe/layer_axes.hpp"
+
 namespace caffe {
 
 template <typename Dtype>
@@ -41,7 +43,24 @@ vector<int> ReshapeLayer<Dtype>::ViewShape(const Blob<Dtype>& bottom) const {
   return shape;
 }
 
+/// Items, as long as they stay the first dimension.
+static LayerRule ReshapeRule(const LayerShapes& shapes) {
+  const ReshapeParameter& param = shapes.param.reshape_param();
+  if (shapes.bottom[0].empty() || shapes.top[0].empty() || shapes.bottom[0][0] != shapes.top[0][0])
+    return NoAxes("its first dimension changes");
+  LayerAxis item = ItemAxis(shapes);
+  const bool named = param.axis() == 0 && param.shape().dim_size() > 0 && param.shape().dim(0) > 0;
+  if (named) {
+    item.narrow = [](LayerParameter* layer, int parts) {
+      BlobShape* const shape = layer->mutable_reshape_param()->mutable_shape();
+      shape->set_dim(0, shape->dim(0) / parts);
+    };
+  }
+  return Axes({item});
+}
+
 INSTANTIATE_CLASS(ReshapeLayer);
 REGISTER_LAYER_CLASS(Reshape);
+REGISTER_LAYER_AXES(Reshape, ReshapeRule);
 
 }  // namespace caffe

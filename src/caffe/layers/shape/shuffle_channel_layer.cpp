@@ -1,5 +1,6 @@
 #include "caffe/layers/shuffle_channel_layer.hpp"
 
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/fork_type.hpp"
 
 namespace caffe {
@@ -24,7 +25,10 @@ typename ShuffleChannelLayer<Dtype>::AxisOrder ShuffleChannelLayer<Dtype>::Order
   return result;
 }
 
+static LayerRule ShuffleChannelRule(const LayerShapes& shapes) { return Axes({ItemAxis(shapes)}); }
+
 INSTANTIATE_CLASS(ShuffleChannelLayer);
 REGISTER_FORK_LAYER_CLASS(ShuffleChannel);
+REGISTER_LAYER_AXES(ShuffleChannel, ShuffleChannelRule);
 
 }  // namespace caffe

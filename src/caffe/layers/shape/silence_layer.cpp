@@ -1,6 +1,7 @@
 #include "caffe/layers/silence_layer.hpp"
 
 #include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -32,7 +33,10 @@ void SilenceLayer<Dtype>::BackwardOn(const DeviceContext& context,
   }
 }
 
+static LayerRule SilenceRule(const LayerShapes& shapes) { return Axes({ItemAxis(shapes)}); }
+
 INSTANTIATE_CLASS(SilenceLayer);
 REGISTER_LAYER_CLASS(Silence);
+REGISTER_LAYER_AXES(Silence, SilenceRule);
 
 }  // namespace caffe

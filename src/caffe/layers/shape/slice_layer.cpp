@@ -1,6 +1,7 @@
 #include "caffe/layers/slice_layer.hpp"
 
 #include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -114,7 +115,22 @@ void SliceLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
   }
 }
 
+/// All dimensions but the one that is sliced.
+static LayerRule SliceRule(const LayerShapes& shapes) {
+  const SliceParameter& param = shapes.param.slice_param();
+  const auto axes = static_cast<int>(shapes.bottom[0].size());
+  int axis = param.has_slice_dim() ? static_cast<int>(param.slice_dim()) : param.axis();
+  if (axis < 0) axis += axes;
+  LayerRule rule;
+  for (int d = 0; d < axes; ++d) {
+    if (d != axis)
+      rule.axes.push_back(AxisOf(d == 0 ? "item" : "dim " + std::to_string(d), shapes, d));
+  }
+  return rule;
+}
+
 INSTANTIATE_CLASS(SliceLayer);
 REGISTER_LAYER_CLASS(Slice);
+REGISTER_LAYER_AXES(Slice, SliceRule);
 
 }  // namespace caffe

@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/math/eltwise.hpp"
 #include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -60,5 +61,6 @@ void SplitLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
 
 INSTANTIATE_CLASS(SplitLayer);
 REGISTER_LAYER_CLASS(Split);
+REGISTER_NO_LAYER_AXES(Split, "a net puts it in where several layers read a blob");
 
 }  // namespace caffe

@@ -1,6 +1,7 @@
 #include "caffe/layers/tile_layer.hpp"
 
 #include "caffe/kernels/shape/tile.hpp"
+#include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 
 namespace caffe {
@@ -57,7 +58,20 @@ void TileLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
                         MutableDiff(context, bottom[0]));
 }
 
+/// All dimensions but the one that is repeated.
+static LayerRule TileRule(const LayerShapes& shapes) {
+  const int axes = static_cast<int>(shapes.bottom[0].size()),
+            axis = shapes.param.tile_param().axis();
+  LayerRule rule;
+  for (int d = 0; d < axes; ++d) {
+    if (d != (axis < 0 ? axis + axes : axis))
+      rule.axes.push_back(AxisOf(d == 0 ? "item" : "dim " + std::to_string(d), shapes, d));
+  }
+  return rule;
+}
+
 INSTANTIATE_CLASS(TileLayer);
 REGISTER_LAYER_CLASS(Tile);
+REGISTER_LAYER_AXES(Tile, TileRule);
 
 }  // namespace caffe

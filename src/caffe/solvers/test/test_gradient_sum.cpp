@@ -22,8 +22,8 @@ class Recorder : public layrub::Communicator {
   }
   void Wait() override { asked.emplace_back("wait"); }
   void Synchronize() override { asked.emplace_back("synchronize"); }
-  void Send(int, string) override {}
-  std::optional<string> Receive(int, double) override { return std::nullopt; }
+  void Send(int, string, layrub::Channel) override {}
+  std::optional<string> Receive(int, double, layrub::Channel) override { return std::nullopt; }
   void Abort(const string&) override {}
 
   std::vector<string> Take() { return std::exchange(asked, {}); }

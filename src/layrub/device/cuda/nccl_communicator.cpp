@@ -234,11 +234,13 @@ class NcclCommunicator final : public Communicator {
     shared_->ThrowIfFailed();  // who ends the group ends the wait
   }
 
-  void Send(int to, std::string message) override {
-    shared_->mailboxes().Send(rank_, to, std::move(message));
+  using Communicator::Receive;
+  using Communicator::Send;
+  void Send(int to, std::string message, Channel channel) override {
+    shared_->mailboxes().Send(rank_, to, std::move(message), channel);
   }
-  std::optional<std::string> Receive(int from, double seconds) override {
-    return shared_->mailboxes().Receive(from, rank_, seconds);
+  std::optional<std::string> Receive(int from, double seconds, Channel channel) override {
+    return shared_->mailboxes().Receive(from, rank_, seconds, channel);
   }
   void Abort(const std::string& reason) override { shared_->Abort(reason); }
 

@@ -100,17 +100,19 @@ class MpiCommunicator final : public RankCommunicator {
   }
   void Synchronize() override { Wait(); }
 
-  void Send(int to, std::string message) override {
+  using Communicator::Receive;
+  using Communicator::Send;
+  void Send(int to, std::string message, Channel channel) override {
     {
       const std::lock_guard lock(mutex_);
       ThrowIfFailed();
-      unsent_.push_back({to, MpiLetters::kMessage, std::move(message)});
+      unsent_.push_back({to, MpiLetters::TagOf(channel), std::move(message)});
     }
     changed_.notify_all();
   }
 
-  std::optional<std::string> Receive(int from, double seconds) override {
-    return inbox_.Receive(from, rank_, seconds);
+  std::optional<std::string> Receive(int from, double seconds, Channel channel) override {
+    return inbox_.Receive(from, rank_, seconds, channel);
   }
 
   void Abort(const std::string& reason) override {
@@ -288,7 +290,7 @@ class MpiCommunicator final : public RankCommunicator {
     if (tag == MpiLetters::kFailure) {
       FailHere(text, false);
     } else if (!failed_) {
-      inbox_.Send(from, rank_, std::move(text));
+      inbox_.Send(from, rank_, std::move(text), MpiLetters::ChannelOf(tag));
     }
   }
 

@@ -9,12 +9,17 @@
 #include <string>
 #include <vector>
 
+#include "layrub/device/communicator.hpp"
+
 namespace layrub {
 
 /// What processes of a group tell each other besides values. For the thread that calls MPI.
 class MpiLetters {
  public:
-  enum Tag : int { kMessage = 1, kFailure, kSignOfLife };
+  /// The messages of a channel have the tag kMessages and its number.
+  enum Tag : int { kFailure = 1, kSignOfLife, kMessages };
+  static Tag TagOf(Channel channel) { return static_cast<Tag>(kMessages + static_cast<int>(channel)); }
+  static Channel ChannelOf(Tag tag) { return static_cast<Channel>(tag - kMessages); }
   struct Letter {
     int to;
     Tag tag;

@@ -12,7 +12,9 @@ double Estimate(const Form& form, size_t scratch, const Machine& machine) {
   if (scratch < form.scratch.size() && form.scratch[scratch].seconds > 0)
     return form.scratch[scratch].seconds;
   const double rate = form.tf32 && machine.tf32_flops > 0 ? machine.tf32_flops : machine.flops;
-  return std::max(form.flops / rate, form.bytes_moved / machine.memory_bandwidth) + machine.latency;
+  return std::max({form.flops / rate, form.bytes_moved / machine.memory_bandwidth,
+                   form.exchanged / machine.device_link}) +
+         machine.latency;
 }
 
 /// Seconds that were measured for `form` with `scratch` under the name of its operation; 0 for

@@ -108,7 +108,7 @@ class Validator {
       if (!form.name.empty() && !IsName(form.name)) {
         return Bad(op, "the name of form '" + form.name + "' has white space or is '-'");
       }
-      for (const double amount : {form.flops, form.bytes_moved}) {
+      for (const double amount : {form.flops, form.bytes_moved, form.exchanged}) {
         if (!IsAmount(amount)) return Bad(op, "its flops or bytes are no amount");
       }
       if (Status status = CheckOperands(op, form); !status.ok()) return status;

@@ -49,7 +49,9 @@ void AppendTensors(const Graph& graph, const char* keyword, const std::vector<Te
 
 void AppendForm(const Graph& graph, const Form& form, std::string* text) {
   Append(text, {"form ", OrDash(form.name), " flops=", FormatDouble(form.flops),
-                " bytes=", FormatDouble(form.bytes_moved), form.tf32 ? " tf32\n" : "\n"});
+                " bytes=", FormatDouble(form.bytes_moved)});
+  if (form.exchanged > 0) Append(text, {" exchanged=", FormatDouble(form.exchanged)});
+  *text += form.tf32 ? " tf32\n" : "\n";
   AppendTensors(graph, "reads", form.reads, text);
   AppendTensors(graph, "writes", form.writes, text);
   for (const AliasPair& pair : form.may_alias) {
@@ -151,11 +153,14 @@ class GraphReader {
   Status ReadForm() {
     const Fields& fields = reader_.fields();
     Form form;
-    form.tf32 = fields.size() == 5 && fields[4] == "tf32";
-    if ((fields.size() != 4 && !form.tf32) || fields[1].empty() ||
+    size_t known = 4;
+    if (fields.size() > known && ParseSetting(fields[known], "exchanged", &form.exchanged)) ++known;
+    if (fields.size() > known && fields[known] == "tf32") form.tf32 = ++known > 0;
+    if (fields.size() != known || fields[1].empty() ||
         !ParseSetting(fields[2], "flops", &form.flops) ||
         !ParseSetting(fields[3], "bytes", &form.bytes_moved)) {
-      return reader_.Malformed("form <name> flops=<number> bytes=<number> [tf32]");
+      return reader_.Malformed(
+          "form <name> flops=<number> bytes=<number> [exchanged=<number>] [tf32]");
     }
     if (graph_.ops.empty()) return reader_.Error("'form' has no operation to belong to");
     form.name = FromDash(fields[1]);

@@ -1,0 +1,112 @@
+#include "caffe/device_group.hpp"
+#include "caffe/layer.hpp"
+#include "caffe/layers/internal_type.hpp"
+#include "caffe/partition.hpp"
+#include "redistribution.hpp"
+
+namespace caffe {
+
+inline namespace library_layers {
+
+/// Where a net is divided among devices: gives each of them the parts of the top that it needs
+/// (exchange_param.to), which others have in the bottom (exchange_param.from), and the other way
+/// round for the gradient.
+template <typename Dtype>
+class ExchangeLayer : public Layer<Dtype> {
+ public:
+  explicit ExchangeLayer(const LayerParameter& param)
+      : Layer<Dtype>(param),
+        from_(FromProto(param.exchange_param().from())),
+        to_(FromProto(param.exchange_param().to())),
+        forward_(from_, to_),
+        backward_(to_.OfGradient(), from_.OfGradient()),
+        communicator_(DeviceGroupScope::Current()) {}
+
+  const char* type() const override { return "Exchange"; }
+  int ExactNumBottomBlobs() const override { return 1; }
+  int ExactNumTopBlobs() const override { return 1; }
+
+  void LayerSetUp(const vector<Blob<Dtype>*>&, const vector<Blob<Dtype>*>&) override {
+    CHECK(communicator_ == nullptr || communicator_->size() == from_.devices())
+        << "Layer " << this->layer_param_.name() << " is of a net for " << from_.devices()
+        << " devices, not for " << communicator_->size() << ".";
+  }
+
+  void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override {
+    CHECK(bottom[0]->shape() == Shape(from_))
+        << "Layer " << this->layer_param_.name() << ": its bottom has shape "
+        << bottom[0]->shape_string() << ", another one than the net was divided for.";
+    top[0]->Reshape(Shape(to_));
+  }
+
+  MemoryTraits Traits(const vector<Blob<Dtype>*>&, const vector<Blob<Dtype>*>&,
+                      const vector<bool>& propagate_down) const override {
+    MemoryTraits traits;
+    traits.declared = true;
+    if (forward_.nothing()) {
+      traits.data_views = {{0, 0}};
+    } else {
+      traits.forward = FormOf(forward_, BottomData(0), TopData(0));
+    }
+    if (!propagate_down[0]) return traits;
+    if (backward_.nothing()) {
+      traits.diff_views = {{0, 0}};
+    } else {
+      traits.backward = {FormOf(backward_, TopDiff(0), BottomDiff(0))};
+    }
+    return traits;
+  }
+
+ protected:
+  void Forward_cpu(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override {
+    if (forward_.nothing()) {
+      top[0]->ShareData(*bottom[0]);
+      return;
+    }
+    forward_.Run(Group(), bottom[0]->cpu_data(), top[0]->mutable_cpu_data(),
+                 this->template ScratchBytes<Dtype>());
+  }
+  void Backward_cpu(const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
+                    const vector<Blob<Dtype>*>& bottom) override {
+    if (!propagate_down[0]) return;
+    if (backward_.nothing()) {
+      bottom[0]->ShareDiff(*top[0]);
+      return;
+    }
+    backward_.Run(Group(), top[0]->cpu_diff(), bottom[0]->mutable_cpu_diff(),
+                  this->template ScratchBytes<Dtype>());
+  }
+
+ private:
+  static vector<int> Shape(const layrub::Layout& layout) {
+    const std::vector<int64_t> dims = LocalDims(layout);
+    return vector<int>(dims.begin(), dims.end());
+  }
+
+  static OperandForm FormOf(const Redistribution& way, Operand input, Operand output) {
+    OperandForm form;
+    form.reads = {input};
+    form.writes = {output};
+    form.exchanged_bytes = way.received() * int64_t{sizeof(Dtype)};
+    form.scratch_bytes = way.room() * int64_t{sizeof(Dtype)};
+    return form;
+  }
+
+  layrub::Communicator* Group() const {
+    CHECK(communicator_) << "Layer " << this->layer_param_.name()
+                         << ": a net that is divided among devices runs on these only.";
+    return communicator_;
+  }
+
+  const layrub::Layout from_, to_;
+  const Redistribution forward_, backward_;
+  layrub::Communicator* const communicator_;
+};
+
+INSTANTIATE_CLASS(ExchangeLayer);
+
+}  // namespace library_layers
+
+static const InternalType<ExchangeLayer> registered_exchange("Exchange");
+
+}  // namespace caffe

@@ -1,0 +1,214 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "caffe/partition.hpp"
+
+namespace caffe {
+namespace {
+
+using layrub::Level;
+using layrub::Share;
+using layrub::partition::Operation;
+using layrub::partition::Partition;
+using LayoutOf = layrub::Layout;
+
+bool IsWhole(const LayoutOf& layout) {
+  return std::all_of(layout.levels.begin(), layout.levels.end(),
+                     [](const Level& level) { return level == layrub::Whole(); });
+}
+
+class LocalNetWriter {
+ public:
+  LocalNetWriter(const NetAxes& axes, const Partition& partition)
+      : axes_(axes), partition_(partition) {
+    out_ = axes.net;
+    out_.clear_layer();
+    for (const LayerParameter& layer : axes.net.layer()) {
+      for (const string& top : layer.top()) reserved_.insert(top);
+    }
+  }
+
+  NetParameter Write() {
+    for (int o = 0; o < axes_.net.layer_size(); ++o) AddLayer(o);
+    return std::move(out_);
+  }
+
+ private:
+  void AddLayer(int o) {
+    const Operation& op = axes_.network.operations[o];
+    LayerParameter layer = axes_.net.layer(o);
+    layer.clear_include();
+    layer.clear_exclude();
+    bool sums = false;
+    const LayerAxis* summed = nullptr;
+    for (size_t a = 0; a < op.axes.size(); ++a) {
+      const LayerAxis& axis = axes_.rules[o].axes[a];
+      const int parts = layrub::partition::Parts(partition_, o, static_cast<int>(a));
+      if (parts == 1) continue;
+      if (axis.narrow) axis.narrow(&layer, parts);
+      const bool adds = std::any_of(axis.outputs.begin(), axis.outputs.end(),
+                                    [](int dim) { return dim < 0; });
+      sums = sums || adds;
+      if (adds && !axis.on_sum.type().empty()) summed = &axis;
+    }
+    for (int i = 0; i < layer.bottom_size(); ++i) {
+      const LayoutOf need = layrub::partition::InputLayout(axes_.network, partition_, o, i);
+      layer.set_bottom(i, NameOf(op.inputs[i], need));
+    }
+    if (axes_.rules[o].tells_layout && !op.inputs.empty()) {
+      const LayoutOf layout = layrub::partition::InputLayout(axes_.network, partition_, o, 0);
+      if (!IsWhole(layout)) *layer.mutable_layout() = ToProto(layout);
+    }
+    AddParamLayouts(o, &layer);
+    LayerParameter on_sum;
+    if (summed) on_sum = TakeLastParam(o, *summed, &layer);
+    const LayerParameter& whole = axes_.net.layer(o);
+    vector<LayerParameter> after;
+    for (int i = 0; i < layer.top_size(); ++i) {
+      const int value = op.outputs[i];
+      const LayoutOf made = layrub::partition::OutputLayout(axes_.network, partition_, o, i);
+      const LayoutOf home = Home(value);
+      int in_place = -1;  // the bottom that the layer writes on
+      for (int b = 0; b < whole.bottom_size(); ++b) {
+        if (whole.bottom(b) == whole.top(i)) in_place = b;
+      }
+      const string final_name = HomeName(value, in_place < 0 ? "" : layer.bottom(in_place),
+                                         in_place >= 0 && made == home);
+      if (made == home) {
+        layer.set_top(i, final_name);
+        continue;
+      }
+      layer.set_top(i, Fresh(final_name + (sums ? "/part" : "/made")));
+      after.push_back(Exchange(layer.top(i), made, final_name, home));
+    }
+    *out_.add_layer() = layer;
+    for (const LayerParameter& exchange : after) *out_.add_layer() = exchange;
+    if (summed) {
+      on_sum.add_bottom(names_.at({op.outputs[0], Key(Home(op.outputs[0]))}));
+      on_sum.add_top(on_sum.bottom(0));
+      *out_.add_layer() = on_sum;
+    }
+  }
+
+  LayoutOf Home(int value) const {
+    return layrub::partition::Home(axes_.network, partition_, value);
+  }
+
+  void AddParamLayouts(int o, LayerParameter* layer) const {
+    const Operation& op = axes_.network.operations[o];
+    for (int i = 0; i < static_cast<int>(op.params.size()); ++i) {
+      const LayoutOf layout = layrub::partition::ParamLayout(axes_.network, partition_, o, i);
+      if (IsWhole(layout)) continue;
+      while (layer->param_size() <= i) layer->add_param();
+      *layer->mutable_param(i)->mutable_layout() = ToProto(layout);
+    }
+  }
+
+  /// The layer that adds what is added to a sum once, with the last parameter of `layer`.
+  LayerParameter TakeLastParam(int o, const LayerAxis& axis, LayerParameter* layer) const {
+    const Operation& op = axes_.network.operations[o];
+    LayerParameter on_sum = axis.on_sum;
+    on_sum.set_name(layer->name() + "/bias");
+    ParamSpec* const spec = on_sum.add_param();
+    const int last = static_cast<int>(op.params.size()) - 1;
+    if (layer->param_size() > last) {
+      *spec = layer->param(last);
+      spec->clear_layout();
+      layer->mutable_param()->RemoveLast();
+    }
+    // Along the only dimension of the parameter lie the channels of the sum.
+    const int channel = axis.on_sum.bias_param().axis();
+    LayoutOf layout{op.params[last].dims, {}, {}};
+    const LayoutOf home = Home(op.outputs[0]);
+    if (static_cast<int>(home.joined.size()) > channel) layout.joined = {home.joined[channel]};
+    for (const Level& level : home.levels) {
+      const bool whole = level.share == Share::kWhole;
+      layout.levels.push_back(level == layrub::Cut(channel) ? layrub::Cut(0)
+                              : whole                       ? layrub::Whole()
+                                                            : layrub::PartGradient());
+    }
+    if (!IsWhole(layout)) *spec->mutable_layout() = ToProto(layout);
+    return on_sum;
+  }
+
+  LayerParameter Exchange(const string& bottom, const LayoutOf& from, const string& top,
+                          const LayoutOf& to) {
+    LayerParameter layer;
+    layer.set_name("exchange " + std::to_string(++exchanges_) + ": " + top);
+    std::replace(layer.mutable_name()->begin(), layer.mutable_name()->end(), ' ', '_');
+    layer.set_type("Exchange");
+    layer.add_bottom(bottom);
+    layer.add_top(top);
+    *layer.mutable_exchange_param()->mutable_from() = ToProto(from);
+    *layer.mutable_exchange_param()->mutable_to() = ToProto(to);
+    return layer;
+  }
+
+  /// The blob that has the value in layout `need`, exchanged for it where nobody has asked for that
+  /// before.
+  string NameOf(int value, const LayoutOf& need) {
+    const auto found = names_.find({value, Key(need)});
+    if (found != names_.end()) return found->second;
+    const LayoutOf home = Home(value);
+    const string from = names_.at({value, Key(home)});
+    const string name = Fresh(axes_.network.values[value].name + "/" + Text(need));
+    *out_.add_layer() = Exchange(from, home, name, need);
+    names_[{value, Key(need)}] = name;
+    return name;
+  }
+
+  /// What the value is called where it is at home. A layer that works in place goes on doing so
+  /// (`stays`) on the blob that it is given.
+  string HomeName(int value, const string& in_place_on, bool stays) {
+    const string& whole_name = axes_.network.values[value].name;
+    const string name = stays ? in_place_on : Fresh(whole_name);
+    names_[{value, Key(Home(value))}] = name;
+    return name;
+  }
+
+  /// `name`, or with a number behind it where the net has that already.
+  string Fresh(const string& name) {
+    string fresh = name;
+    for (int i = 2; !used_.insert(fresh).second || (fresh != name && reserved_.count(fresh)); ++i)
+      fresh = name + "/" + std::to_string(i);
+    return fresh;
+  }
+
+  using LayoutKey = vector<std::pair<int, int>>;
+  static LayoutKey Key(const LayoutOf& layout) {
+    LayoutKey key;
+    for (const Level& level : layout.levels)
+      key.emplace_back(static_cast<int>(level.share), level.dim);
+    return key;
+  }
+
+  /// Such as "0,1": what is cut on each level.
+  static string Text(const LayoutOf& layout) {
+    string text;
+    for (const Level& level : layout.levels) {
+      text += text.empty() ? "" : ",";
+      text += level.share == Share::kCut            ? std::to_string(level.dim)
+              : level.share == Share::kPartGradient ? "copy"
+                                                    : "whole";
+    }
+    return text;
+  }
+
+  const NetAxes& axes_;
+  const Partition& partition_;
+  NetParameter out_;
+  std::map<std::pair<int, LayoutKey>, string> names_;  ///< by value and layout
+  std::set<string> used_, reserved_;
+  int exchanges_ = 0;
+};
+
+}  // namespace
+
+NetParameter LocalNet(const NetAxes& axes, const Partition& partition) {
+  return LocalNetWriter(axes, partition).Write();
+}
+
+}  // namespace caffe

@@ -1,0 +1,147 @@
+#include "redistribution.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <string>
+
+#include "caffe/common.hpp"
+
+namespace caffe {
+namespace {
+
+using layrub::Layout;
+using layrub::Run;
+using layrub::Share;
+using layrub::Transfer;
+
+int64_t Product(const std::vector<int64_t>& dims) {
+  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<int64_t>());
+}
+
+bool Has(const Layout& layout, Share share) {
+  return std::any_of(layout.levels.begin(), layout.levels.end(),
+                     [&](const layrub::Level& level) { return level.share == share; });
+}
+
+/// Calls `row(from, to, count)` for each row of numbers of a transfer that lie one after the other,
+/// in the order of both sides. Strides are those of the two arrays.
+template <typename Row>
+void ForEachRow(const Transfer& transfer, const std::vector<int64_t>& from_dims,
+                const std::vector<int64_t>& to_dims, const Row& row, size_t dim = 0,
+                int64_t from = 0, int64_t to = 0) {
+  if (dim == transfer.runs.size()) {
+    row(from, to, int64_t{1});
+    return;
+  }
+  // From `dim` on, all of both sides: one row.
+  const auto whole = [&](size_t d) {
+    const std::vector<Run>& runs = transfer.runs[d];
+    return runs.size() == 1 && runs[0].count == from_dims[d] && runs[0].count == to_dims[d];
+  };
+  size_t inner = dim + 1;
+  while (inner < transfer.runs.size() && whole(inner)) ++inner;
+  const bool last = inner == transfer.runs.size();
+  int64_t from_stride = 1, to_stride = 1;
+  for (size_t d = dim + 1; d < transfer.runs.size(); ++d) {
+    from_stride *= from_dims[d];
+    to_stride *= to_dims[d];
+  }
+  for (const Run& run : transfer.runs[dim]) {
+    if (last) {
+      row(from + run.from * from_stride, to + run.to * to_stride, run.count * from_stride);
+      continue;
+    }
+    for (int64_t i = 0; i < run.count; ++i) {
+      ForEachRow(transfer, from_dims, to_dims, row, dim + 1, from + (run.from + i) * from_stride,
+                 to + (run.to + i) * to_stride);
+    }
+  }
+}
+
+bool MovesNothing(const Layout& from, const Layout& to, const std::vector<Transfer>& transfers) {
+  const std::vector<int64_t> dims = LocalDims(from);
+  if (dims != LocalDims(to) || static_cast<int>(transfers.size()) != from.devices()) return false;
+  return std::all_of(transfers.begin(), transfers.end(), [&](const Transfer& transfer) {
+    return transfer.from == transfer.to && Count(transfer) == Product(dims);
+  });
+}
+
+template <typename Dtype>
+void Add(const Dtype* x, int64_t count, bool adds, Dtype* y) {
+  if (!adds) {
+    std::memcpy(y, x, static_cast<size_t>(count) * sizeof(Dtype));
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) y[i] += x[i];
+}
+
+}  // namespace
+
+Redistribution::Redistribution(const Layout& from, const Layout& to) {
+  std::vector<Layout> layouts{from};
+  for (Layout& next : Stages(from, to)) {
+    std::vector<Transfer> transfers = Transfers(layouts.back(), next);
+    if (MovesNothing(layouts.back(), next, transfers)) continue;
+    Stage stage;
+    stage.from_dims = LocalDims(layouts.back());
+    stage.to_dims = LocalDims(next);
+    stage.adds = Has(layouts.back(), Share::kPart) || Has(next, Share::kPart);
+    stage.transfers = std::move(transfers);
+    stages_.push_back(std::move(stage));
+    layouts.push_back(std::move(next));
+  }
+  nothing_ = stages_.empty();
+  received_ = MostReceived(from, to);
+  for (size_t i = 0; i + 1 < stages_.size(); ++i)
+    room_ = std::max(room_, Product(stages_[i].to_dims));
+  CHECK_LE(stages_.size(), 2u);
+}
+
+template <typename Dtype>
+void Redistribution::Run(layrub::Communicator* communicator, const Dtype* x, Dtype* y,
+                         Dtype* room) const {
+  const int rank = communicator->rank();
+  for (const Stage& stage : stages_) {
+    Dtype* const out = &stage == &stages_.back() ? y : room;
+    for (const Transfer& transfer : stage.transfers) {
+      if (transfer.from != rank || transfer.to == rank) continue;
+      std::string message;
+      message.reserve(static_cast<size_t>(Count(transfer)) * sizeof(Dtype));
+      ForEachRow(transfer, stage.from_dims, stage.to_dims,
+                 [&](int64_t begin, int64_t, int64_t count) {
+                   message.append(reinterpret_cast<const char*>(x + begin),
+                                  static_cast<size_t>(count) * sizeof(Dtype));
+                 });
+      communicator->Send(transfer.to, std::move(message), layrub::Channel::kValues);
+    }
+    if (stage.adds) std::fill_n(out, Product(stage.to_dims), Dtype(0));
+    for (const Transfer& transfer : stage.transfers) {
+      if (transfer.to != rank) continue;
+      if (transfer.from == rank) {
+        ForEachRow(transfer, stage.from_dims, stage.to_dims,
+                   [&](int64_t begin, int64_t to, int64_t count) {
+                     Add(x + begin, count, stage.adds, out + to);
+                   });
+        continue;
+      }
+      const std::string message =
+          communicator->Receive(transfer.from, layrub::Channel::kValues);
+      CHECK_EQ(static_cast<int64_t>(message.size()),
+               Count(transfer) * static_cast<int64_t>(sizeof(Dtype)));
+      const auto* next = reinterpret_cast<const Dtype*>(message.data());
+      ForEachRow(transfer, stage.from_dims, stage.to_dims,
+                 [&](int64_t, int64_t to, int64_t count) {
+                   Add(next, count, stage.adds, out + to);
+                   next += count;
+                 });
+    }
+    x = out;
+  }
+}
+
+template void Redistribution::Run(layrub::Communicator*, const float*, float*, float*) const;
+template void Redistribution::Run(layrub::Communicator*, const double*, double*, double*) const;
+
+}  // namespace caffe

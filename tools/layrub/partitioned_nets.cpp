@@ -1,0 +1,217 @@
+#include "layrub/partitioned_nets.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <iomanip>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "caffe/caffe.hpp"
+#include "layrub/activity.hpp"
+#include "layrub/base/bytes.hpp"
+#include "layrub/commands.hpp"
+#include "layrub/flags.hpp"
+#include "layrub/number_text.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+
+namespace layrub_tool {
+
+using caffe::NetAxes;
+using caffe::NetParameter;
+using caffe::PlacementOptions;
+using layrub::Machine;
+using layrub::partition::Operation;
+using layrub::partition::Partition;
+using layrub::partition::Wish;
+
+namespace {
+
+constexpr int kMostDevices = 64;
+constexpr size_t kNameWidth = 24, kAxisWidth = 9, kRows = 30;
+
+/// The name of an axis, or "whole".
+std::string NameOf(const Operation& op, int axis) {
+  return axis < 0 ? "whole" : op.axes[axis].name;
+}
+
+/// By parameter: the dimension that is cut where `axis` is; -1: none.
+std::vector<int> ParamDims(const Operation& op, int axis) {
+  return axis < 0 ? std::vector<int>(op.params.size(), -1) : op.axes[axis].params;
+}
+
+NetAxes AxesOfNet(const NetParameter& net, const Machine& machine) {
+  NetParameter filtered;
+  caffe::Net<float>::FilterNet(net, &filtered);
+  return caffe::AxesOf(filtered, ShapesOf(net), machine);
+}
+
+/// What each partition wishes, the ones to compare with last. Of `auto`, all that are tried.
+std::vector<Wish> WishesOf(const std::string& name, const Machine& machine) {
+  Wish tofu;
+  tofu.cut_all = true;
+  if (name == "tofu") return {tofu};
+  Wish data = tofu;
+  data.allows = [](const layrub::partition::Axis& axis) { return axis.name == "item"; };
+  if (name == "data") return {data};
+  Wish chop = tofu;
+  chop.same_on_all_levels = true;
+  if (name == "chop") return {chop};
+  Wish rows = tofu;
+  rows.greedy = true;
+  rows.allows_home = [](layrub::Level level) { return level == layrub::Cut(0); };
+  if (name == "rows") return {rows};
+  // Time, with and without that of moving to the host and back what a device has.
+  Wish fast;
+  fast.per_byte = 1 / machine.device_link;
+  fast.per_second = 1;
+  Wish small = fast;
+  small.per_resident = 1 / machine.link_down + 1 / machine.link_up;
+  return {fast, small, tofu, data};
+}
+
+/// Test nets are divided so that their parameters lie as those of the training net.
+NetParameter DividedTest(const NetParameter& test, const NetAxes& axes, const Partition& partition,
+                         const Machine& machine) {
+  const NetAxes of_test = AxesOfNet(test, machine);
+  std::map<std::string, int> trained;
+  for (size_t o = 0; o < axes.network.operations.size(); ++o)
+    trained[axes.network.operations[o].name] = static_cast<int>(o);
+  Wish wish;
+  wish.allows_at = [&](int level, int op, int axis) {
+    const Operation& tests = of_test.network.operations[op];
+    const auto found = trained.find(tests.name);
+    if (found == trained.end()) return true;
+    const Operation& trains = axes.network.operations[found->second];
+    return ParamDims(tests, axis) == ParamDims(trains, partition.axes[level][found->second]);
+  };
+  return caffe::LocalNet(of_test, Search(of_test.network, partition.levels(), wish));
+}
+
+WantedNets Divided(const WantedNets& nets, const NetAxes& axes, const Partition& partition,
+                   const Machine& machine) {
+  WantedNets local = nets;
+  local.net = caffe::LocalNet(axes, partition);
+  for (NetParameter& test : local.tests) test = DividedTest(test, axes, partition, machine);
+  return local;
+}
+
+/// Predicted, of an iteration of what `nets` are; none where they do not fit the budget.
+std::optional<double> SecondsOf(const WantedNets& nets, const PlacementOptions& options) {
+  const layrub::Result<caffe::SolverGraphs> graphs = BuildGraphs(nets, options);
+  if (!graphs.ok()) Fail(graphs.status().message);
+  const layrub::Result<caffe::SolverPlans> plans = caffe::PlanNets(graphs.value(), options);
+  if (!plans.ok()) return std::nullopt;
+  return Simulate(graphs.value().train, *plans.value().train.plan, options.machine).seconds;
+}
+
+int LevelsFlag() {
+  int levels = 0;
+  while ((1 << levels) < FLAGS_devices) ++levels;
+  if (FLAGS_devices < 2 || FLAGS_devices > kMostDevices || (1 << levels) != FLAGS_devices) {
+    Fail("--devices=" + std::to_string(FLAGS_devices) +
+         ": a net is divided in halves, again and again: among 2, 4, 8, 16, 32 or 64 devices.");
+  }
+  return levels;
+}
+
+std::string PartitionFlag() {
+  const std::string name = FLAGS_partition.empty() ? "auto" : FLAGS_partition;
+  const std::vector<std::string> names = PartitionNames();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return name;
+  std::string list;
+  for (const std::string& each : names) list += (list.empty() ? "" : ", ") + each;
+  Fail("--partition=" + name + ": there is no such partition; there are " + list + ".");
+}
+
+}  // namespace
+
+bool PartitionFlagGiven() {
+  if (FLAGS_devices == 1 && !FLAGS_partition.empty())
+    Fail("--partition says how a net is divided: give --devices=N, too.");
+  return FLAGS_devices != 1;
+}
+
+std::vector<std::string> PartitionNames() { return {"auto", "tofu", "data", "chop", "rows"}; }
+
+PartitionedNets PartitionOfFlags(const WantedNets& nets, const PlacementOptions& options) {
+  const int levels = LevelsFlag();
+  const std::string name = PartitionFlag();
+  const Activity activity("dividing the net among " + std::to_string(FLAGS_devices) + " devices");
+  PartitionedNets result;
+  result.name = name;
+  result.devices = FLAGS_devices;
+  const std::clock_t begin = std::clock();
+  result.axes = AxesOfNet(nets.net, options.machine);
+  std::vector<Partition> candidates;
+  for (const Wish& wish : WishesOf(name, options.machine)) {
+    Partition found = Search(result.axes.network, levels, wish);
+    if (std::find(candidates.begin(), candidates.end(), found) == candidates.end())
+      candidates.push_back(std::move(found));
+  }
+  result.search_seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  std::optional<double> least;
+  for (Partition& candidate : candidates) {
+    WantedNets local = Divided(nets, result.axes, candidate, options.machine);
+    const std::optional<double> seconds =
+        candidates.size() == 1 ? std::nullopt : SecondsOf(local, options);
+    if (result.partition.levels() > 0 && (!seconds || (least && *least <= *seconds))) continue;
+    least = seconds;
+    result.local = std::move(local);
+    result.partition = std::move(candidate);
+  }
+  PlacementOptions keep = options;
+  keep.strategy = "keep";
+  keep.budget = {};
+  result.whole_seconds = SecondsOf(nets, keep).value_or(0);
+  return result;
+}
+
+int64_t BytesReceived(const layrub::Graph& graph, const layrub::Plan& plan) {
+  double bytes = 0;
+  for (const layrub::Step& step : plan.steps) {
+    if (step.kind == layrub::StepKind::kRun) bytes += graph.ops[step.op].forms[step.form].exchanged;
+  }
+  return static_cast<int64_t>(bytes);
+}
+
+std::string Heading(const PartitionedNets& nets) {
+  std::ostringstream out;
+  out << "Divided among " << nets.devices << " devices (partition " << nets.name << ", found in "
+      << FormatSeconds(nets.search_seconds) << " of processor time). Each of them:\n";
+  return out.str();
+}
+
+std::string ToText(const PartitionedNets& nets, double seconds, bool all_layers) {
+  std::ostringstream out;
+  const auto row = [&](const std::string& name, const std::string& value, const std::string& note) {
+    out << "  " << std::left << std::setw(20) << name << std::right << std::setw(12) << value
+        << "   " << note << "\n";
+  };
+  out << "\nBetween devices:\n";
+  row("received", layrub::FormatBytes(nets.received), "by each device in an iteration");
+  row("one device alone", FormatSeconds(nets.whole_seconds),
+      "an iteration, if its memory held all");
+  row("speed", Percent(nets.whole_seconds / nets.devices, seconds),
+      "of " + std::to_string(nets.devices) + " times that device's");
+  out << "\nHow layers are divided, level by level ("
+      << (nets.devices == 2 ? "one level" : "halves, then halves of these") << "):\n";
+  const auto& ops = nets.axes.network.operations;
+  size_t shown = 0;
+  for (size_t o = 0; o < ops.size(); ++o) {
+    std::string line = "  " + Shortened(ops[o].name, kNameWidth);
+    line.resize(kNameWidth + 3, ' ');
+    for (const std::vector<int>& level : nets.partition.axes) {
+      std::string cell = NameOf(ops[o], level[o]);
+      cell.resize(std::max(kAxisWidth, cell.size() + 1), ' ');
+      line += cell;
+    }
+    line += nets.axes.rules[o].reason;
+    if (!all_layers && ++shown > kRows) continue;
+    out << line.substr(0, line.find_last_not_of(' ') + 1) << "\n";
+  }
+  if (shown > kRows) out << "  ... and " << shown - kRows << " more; --all_layers shows them all.\n";
+  return out.str();
+}
+
+}  // namespace layrub_tool

@@ -22,6 +22,7 @@ class SGDSolver : public Solver<Dtype> {
   const vector<shared_ptr<Blob<Dtype>>>& history() { return history_; }
 
   void ApplyUpdate() override;
+  void TakeStateOf(Solver<Dtype>& other) override;
   /// The rate of the present iteration by lr_policy, and by rampup_interval or warmup_iter in the
   /// first ones.
   Dtype GetLearningRate();

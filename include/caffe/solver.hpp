@@ -73,6 +73,13 @@ class Solver {
   /// it has the checksum of the weights. What cannot be written aborts and changes nothing; in the
   /// course of training it is tried again instead, unless stop_on_snapshot_failure is set.
   void Snapshot();
+  /// From now on Snapshot does this instead.
+  void set_snapshot(std::function<void()> snapshot) { snapshot_ = std::move(snapshot); }
+  /// This solver goes on where `other`, of the same type, is, but for weights and history: with its
+  /// iteration, losses, and what it would restore.
+  virtual void TakeStateOf(Solver& other);
+  /// What Progress gives until the next iteration.
+  void KeepProgress(ResumeState progress) { kept_progress_ = {iter_, std::move(progress)}; }
 
   /// How far random generators, data and smoothed loss of this solver, and of those that train with
   /// it, have come: what a snapshot keeps besides weights, history and iteration. During a test,
@@ -202,6 +209,8 @@ class Solver {
   float iterations_last_;
 
  private:
+  /// It has test nets and runs them: the root, and all devices among which a net is divided.
+  static bool Tests();
   void KeepProgress() { kept_progress_ = {iter_, Progress()}; }
   void RestoreLosses(const SolverProgress& progress);
   /// Brings sources and random generators where RestoreProgress has said, once; not where the
@@ -232,6 +241,7 @@ class Solver {
   vector<vector<pair<string, Dtype>>> test_scores_;
   const std::unique_ptr<SolverPlacement<Dtype>> placement_;
   const std::unique_ptr<SnapshotKeeper<Dtype>> snapshots_;
+  std::function<void()> snapshot_;  ///< empty: its own
 
   DISABLE_COPY_AND_ASSIGN(Solver);
 };

@@ -72,6 +72,10 @@ const std::vector<FlagRow>& FlagTable() {
       {"plan compare", "--cpu_solvers=N", "as one of N solvers that train together"},
       {"plan", "--devices=N",
        "divide the net among N devices, 2, 4, 8 and so on, and plan for each of them"},
+      {"train", "--partition=NAME",
+       "divide the net among the processes that mpirun starts, so that each needs a part of the "
+       "memory: auto, the fastest way that is found; tofu, with the fewest bytes between them; data, "
+       "each a part of the batch"},
       {"plan", "--partition=NAME",
        "with --devices, how (auto): auto, the fastest that is found; tofu, with the fewest bytes "
        "between devices, every layer cut; data, each a part of the batch; chop and rows, older "

@@ -85,6 +85,27 @@ NetParameter DividedTest(const NetParameter& test, const NetAxes& axes, const Pa
     const Operation& trains = axes.network.operations[found->second];
     return ParamDims(tests, axis) == ParamDims(trains, partition.axes[level][found->second]);
   };
+  // A bias that is added to a sum lies as the sum does.
+  std::map<int, std::pair<int, int>> sums;  // by value of the test net: that of the other, and the channels
+  for (size_t o = 0; o < of_test.network.operations.size(); ++o) {
+    const auto found = trained.find(of_test.network.operations[o].name);
+    if (found == trained.end()) continue;
+    const auto& rule_axes = axes.rules[found->second].axes;
+    for (size_t a = 0; a < rule_axes.size(); ++a) {
+      if (rule_axes[a].on_sum.type().empty() ||
+          Parts(partition, found->second, static_cast<int>(a)) == 1)
+        continue;
+      sums[of_test.network.operations[o].outputs[0]] = {
+          axes.network.operations[found->second].outputs[0], rule_axes[a].on_sum.bias_param().axis()};
+    }
+  }
+  wish.allows_home_at = [&](int level, int value, layrub::Level home) {
+    const auto found = sums.find(value);
+    if (found == sums.end()) return true;
+    const auto [other, channels] = found->second;
+    const layrub::Level cut = layrub::Cut(channels);
+    return (home == cut) == (partition.homes[level][other] == cut);
+  };
   return caffe::LocalNet(of_test, Search(of_test.network, partition.levels(), wish));
 }
 

@@ -11,6 +11,7 @@
 #include "caffe/util/signal_handler.h"
 #include "caffe/util/threads.hpp"
 #include "layrub/commands.hpp"
+#include "layrub/divided_solver.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/machine_file.hpp"
 
@@ -73,6 +74,10 @@ int FollowTraining(layrub::RankCommunicator* ranks) {
     return options;
   };
   try {
+    if (!FLAGS_partition.empty()) {
+      FollowDivided(ranks);
+      return kSuccess;
+    }
     caffe::FollowRoot<float>(ranks, set_up, [&] { return signals->GetActionFunction()(); });
   } catch (const layrub::GroupFailed&) {
     // The first process says why, and mpirun ends this one.

@@ -18,6 +18,7 @@
 #include "layrub/commands.hpp"
 #include "layrub/device/device.hpp"
 #include "layrub/device/pool.hpp"
+#include "layrub/divided_solver.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/json_text.hpp"
 #include "layrub/machine_file.hpp"
@@ -200,7 +201,13 @@ int Train(layrub::RankCommunicator* ranks) {
   const SignalEffects effects = SignalEffectFlags();
   const caffe::SolverParameter param = ReadSolver();
   const std::vector<layrub::Device*> devices = ChooseDevices(KindOf(param), param.device_id());
-  const int solvers = ranks ? ranks->size() : static_cast<int>(devices.size());
+  const bool divides = !FLAGS_partition.empty();
+  if (divides && !ranks) {
+    Fail("--partition divides a net among processes, which mpirun starts: mpirun -np 4 layrub train"
+         " --partition=" + FLAGS_partition + " --solver=" + FLAGS_solver);
+  }
+  if (divides && devices[0] != nullptr) Fail("--partition is for the CPU as yet: leave out --gpu.");
+  const int solvers = divides ? 1 : ranks ? ranks->size() : static_cast<int>(devices.size());
   if (FLAGS_verify_placement > 0) {
     if (solvers > 1) Fail("--verify_placement compares the training of one solver.");
     if (!FLAGS_json_summary.empty()) Fail("--verify_placement has no --json_summary to write.");
@@ -215,15 +222,21 @@ int Train(layrub::RankCommunicator* ranks) {
   // Before the plans, which leave what it takes of GPUs.
   layrub::Group group = devices.size() > 1 ? layrub::Connect(devices) : layrub::Group();
   if (ranks) ranks->UseDevice(devices[0]);
-  const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
+  if (!snapshot.empty()) LOG(INFO) << "Resuming from " << snapshot;
+  DividedSolver divided;
+  if (divides) divided = LeadDivided(ranks, param, snapshot);
+  const std::unique_ptr<Solver<float>> own(
+      divides ? nullptr : caffe::SolverRegistry<float>::CreateSolver(param));
+  Solver<float>* const solver = divides ? divided.solver.get() : own.get();
   std::unique_ptr<caffe::ParallelSolvers<float>> together;
-  solver->SetActionFunction([&together, asked = signals.GetActionFunction()] {
+  solver->SetActionFunction([&, asked = signals.GetActionFunction()] {
     const Enum here = asked();
-    return here == caffe::SolverAction::NONE && together ? together->FollowersRequest() : here;
+    if (here != caffe::SolverAction::NONE) return here;
+    if (divided.training) return divided.training->OthersRequest();
+    return together ? together->FollowersRequest() : here;
   });
   if (!snapshot.empty()) {
-    LOG(INFO) << "Resuming from " << snapshot;
-    solver->Restore(snapshot.c_str());
+    if (!divides) solver->Restore(snapshot.c_str());
     if (solver->iter() > param.max_iter()) {
       Fail(snapshot + " is at iteration " + std::to_string(solver->iter()) + ", beyond max_iter " +
            std::to_string(param.max_iter()) + ": nothing is left to train.");
@@ -241,8 +254,8 @@ int Train(layrub::RankCommunicator* ranks) {
   WarnOfForeignProfile(solver->net()->planned()->graph(), MachineFlag());
 
   if (solvers > 1) {
-    together.reset(ranks ? new caffe::ParallelSolvers<float>(solver.get(), ranks)
-                         : new caffe::ParallelSolvers<float>(solver.get(), std::move(group)));
+    together.reset(ranks ? new caffe::ParallelSolvers<float>(solver, ranks)
+                         : new caffe::ParallelSolvers<float>(solver, std::move(group)));
     LOG(INFO) << "Training with " << solvers << " solvers, on " << solvers
               << " batches in each iteration";
     const layrub::Status started = together->Start(snapshot);
@@ -259,21 +272,21 @@ int Train(layrub::RankCommunicator* ranks) {
   if (!FLAGS_report.empty()) {
     const bool resumed = !snapshot.empty();
     if (!resumed) PutReportAside(FLAGS_report);
-    metrics = std::make_unique<Metrics>(solver.get(), MetricsFile(FLAGS_report), resumed);
+    metrics = std::make_unique<Metrics>(solver, MetricsFile(FLAGS_report), resumed);
   }
-  TrainingLine line(solver.get(), solvers);
+  TrainingLine line(solver, solvers);
   const Clock::time_point start = Clock::now();
-  solver->Solve();
+  divides ? divided.training->Solve() : solver->Solve();
   if (together) together->Finish();
   const double seconds = SecondsSince(start);
   LOG(INFO) << "Optimization Done.";
-  json summary = Summarize(solver.get(), seconds);
+  json summary = Summarize(solver, seconds);
   AddUsage(&summary);
   summary["solvers"] = solvers;
   summary["iteration_seconds"] = steps.Median();
   LogSummary(summary);
   if (!FLAGS_json_summary.empty()) WriteFile(FLAGS_json_summary, JsonText(summary));
-  if (!FLAGS_report.empty()) WriteTrainingReport(FLAGS_report, solver.get(), solvers);
+  if (!FLAGS_report.empty()) WriteTrainingReport(FLAGS_report, solver, solvers);
   return kSuccess;
 }
 

@@ -7,6 +7,10 @@
 #include "caffe/layer.hpp"
 #include "caffe/proto/caffe.pb.h"
 
+namespace layrub {
+class Communicator;
+}  // namespace layrub
+
 namespace caffe {
 
 struct ChannelShape;
@@ -15,6 +19,10 @@ template <typename Dtype>
 struct RunningStatistics;
 template <typename Dtype>
 struct AfterNormalizing;
+template <typename Dtype>
+struct NormalizedSource;
+template <typename Dtype>
+struct NormalizeGradients;
 }  // namespace kernels
 
 inline namespace library_layers {
@@ -27,7 +35,7 @@ inline namespace library_layers {
 template <typename Dtype>
 class ChannelNormLayer : public Layer<Dtype> {
  public:
-  explicit ChannelNormLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
+  explicit ChannelNormLayer(const LayerParameter& param);
   void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
   MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                       const vector<bool>& propagate_down) const override;
@@ -81,8 +89,18 @@ class ChannelNormLayer : public Layer<Dtype> {
   kernels::AfterNormalizing<Dtype> After(const DeviceContext& context, bool scale, bool bias) const;
   ChannelShape Shape(const Blob<Dtype>& bottom) const;
 
-  bool rectifies_ = false;    ///< a ReLU comes last
-  Dtype negative_slope_ = 0;  ///< of it
+  /// The items of the batch are divided among devices.
+  bool SumsOverDevices() const;
+  /// `count` numbers become their sums over the devices among which the items are divided.
+  void SumOverDevices(Dtype* numbers, int count);
+  void ForwardWithOthers(const ChannelShape& shape, const Dtype* x, Dtype* y, Dtype* mean,
+                         Dtype* inverse, Dtype* normalized);
+  void BackwardWithOthers(const ChannelShape& shape, const kernels::NormalizedSource<Dtype>& source,
+                          const Dtype* dy, const kernels::NormalizeGradients<Dtype>& gradients);
+
+  layrub::Communicator* const group_;  ///< the devices among which the net is divided
+  bool rectifies_ = false;             ///< a ReLU comes last
+  Dtype negative_slope_ = 0;           ///< of it
 };
 
 }  // namespace library_layers

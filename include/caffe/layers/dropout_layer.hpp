@@ -43,6 +43,7 @@ class DropoutLayer : public NeuronLayer<Dtype> {
   void Apply(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y) const;
 
   uint64_t key_ = 0;  ///< of the latest forward pass
+  int rank_ = 0;      ///< of the device, where the net is divided among several
 };
 
 }  // namespace caffe

@@ -79,6 +79,8 @@ struct Wish {
   std::function<bool(Level)> allows_home = {};
   /// Where it is not empty: whether axis `axis` of operation `op` may be cut on `level`; -1: none.
   std::function<bool(int level, int op, int axis)> allows_at = {};
+  /// Likewise whether value `value` may lie so.
+  std::function<bool(int level, int value, Level)> allows_home_at = {};
   /// Each operation takes the axis that is best for itself, given those before it.
   bool greedy = false;
 };
@@ -93,6 +95,9 @@ Layout OutputLayout(const Network& network, const Partition& partition, int op, 
 Layout ParamLayout(const Network& network, const Partition& partition, int op, int i);
 /// How a value lies between operations.
 Layout Home(const Network& network, const Partition& partition, int value);
+/// The bytes that a device receives in an iteration, forward, backward and for gradients, where each
+/// value is exchanged once for all operations that want it in one layout.
+int64_t BytesReceived(const Network& network, const Partition& partition);
 /// Into how many parts the operation's axis `axis` is cut.
 int Parts(const Partition& partition, int op, int axis);
 

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "caffe/partition/parts.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/shape_only.hpp"
 
@@ -189,12 +191,40 @@ std::vector<string> FillerTypes() {
   return types;
 }
 
+namespace {
+
+/// Of a layer of a net that is divided among devices: draws the values of the whole parameter, and
+/// keeps those that this device has, so that all devices together begin as one would.
+template <typename Dtype>
+class PartFiller : public Filler<Dtype> {
+ public:
+  PartFiller(const FillerParameter& param, std::unique_ptr<Filler<Dtype>> whole)
+      : Filler<Dtype>(param), whole_(std::move(whole)) {}
+  void Fill(Blob<Dtype>* blob) override {
+    const layrub::Layout* const layout = PartsScope<Dtype>::LayoutOf(blob);
+    if (layout == nullptr) {
+      whole_->Fill(blob);
+      return;
+    }
+    Blob<Dtype> whole(vector<int>(layout->dims.begin(), layout->dims.end()));
+    whole_->Fill(&whole);
+    CopyPart(whole.cpu_data(), *layout, PartsScope<Dtype>::Rank(), blob->mutable_cpu_data());
+  }
+
+ private:
+  const std::unique_ptr<Filler<Dtype>> whole_;
+};
+
+}  // namespace
+
 template <typename Dtype>
 Filler<Dtype>* GetFiller(const FillerParameter& param) {
   const auto found = Makers<Dtype>().find(param.type());
   CHECK(found != Makers<Dtype>().end()) << "Unknown filler name: " << param.type();
   std::unique_ptr<Filler<Dtype>> filler = found->second(param);
   if (ShapeOnlyScope::Active()) filler.reset(new UntouchedFiller<Dtype>(param));
+  if (PartsScope<Dtype>::Active())
+    filler = std::make_unique<PartFiller<Dtype>>(param, std::move(filler));
   return filler.release();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "caffe/partition/parts.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/set_up_log.hpp"
 
@@ -66,6 +67,7 @@ void NetWiring<Dtype>::SetUpLayer(int layer_id) {
   vector<vector<int>> bottom_shapes;
   for (const Blob<Dtype>* bottom : net_.bottom_vecs_[layer_id])
     bottom_shapes.push_back(bottom->shape());
+  const PartsScope<Dtype> parts(&layer);
   layer.SetUp(net_.bottom_vecs_[layer_id], net_.top_vecs_[layer_id]);
   for (size_t i = 0; i < bottom_shapes.size(); ++i) {
     CHECK(net_.bottom_vecs_[layer_id][i]->shape() == bottom_shapes[i])

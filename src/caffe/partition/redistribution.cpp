@@ -7,12 +7,12 @@
 #include <string>
 
 #include "caffe/common.hpp"
+#include "rows.hpp"
 
 namespace caffe {
 namespace {
 
 using layrub::Layout;
-using layrub::Run;
 using layrub::Share;
 using layrub::Transfer;
 
@@ -23,41 +23,6 @@ int64_t Product(const std::vector<int64_t>& dims) {
 bool Has(const Layout& layout, Share share) {
   return std::any_of(layout.levels.begin(), layout.levels.end(),
                      [&](const layrub::Level& level) { return level.share == share; });
-}
-
-/// Calls `row(from, to, count)` for each row of numbers of a transfer that lie one after the other,
-/// in the order of both sides. Strides are those of the two arrays.
-template <typename Row>
-void ForEachRow(const Transfer& transfer, const std::vector<int64_t>& from_dims,
-                const std::vector<int64_t>& to_dims, const Row& row, size_t dim = 0,
-                int64_t from = 0, int64_t to = 0) {
-  if (dim == transfer.runs.size()) {
-    row(from, to, int64_t{1});
-    return;
-  }
-  // From `dim` on, all of both sides: one row.
-  const auto whole = [&](size_t d) {
-    const std::vector<Run>& runs = transfer.runs[d];
-    return runs.size() == 1 && runs[0].count == from_dims[d] && runs[0].count == to_dims[d];
-  };
-  size_t inner = dim + 1;
-  while (inner < transfer.runs.size() && whole(inner)) ++inner;
-  const bool last = inner == transfer.runs.size();
-  int64_t from_stride = 1, to_stride = 1;
-  for (size_t d = dim + 1; d < transfer.runs.size(); ++d) {
-    from_stride *= from_dims[d];
-    to_stride *= to_dims[d];
-  }
-  for (const Run& run : transfer.runs[dim]) {
-    if (last) {
-      row(from + run.from * from_stride, to + run.to * to_stride, run.count * from_stride);
-      continue;
-    }
-    for (int64_t i = 0; i < run.count; ++i) {
-      ForEachRow(transfer, from_dims, to_dims, row, dim + 1, from + (run.from + i) * from_stride,
-                 to + (run.to + i) * to_stride);
-    }
-  }
 }
 
 bool MovesNothing(const Layout& from, const Layout& to, const std::vector<Transfer>& transfers) {
@@ -101,12 +66,14 @@ Redistribution::Redistribution(const Layout& from, const Layout& to) {
 
 template <typename Dtype>
 void Redistribution::Run(layrub::Communicator* communicator, const Dtype* x, Dtype* y,
-                         Dtype* room) const {
+                         Dtype* room, int receiver) const {
   const int rank = communicator->rank();
+  CHECK(receiver < 0 || stages_.size() <= 1);
   for (const Stage& stage : stages_) {
     Dtype* const out = &stage == &stages_.back() ? y : room;
     for (const Transfer& transfer : stage.transfers) {
       if (transfer.from != rank || transfer.to == rank) continue;
+      if (receiver >= 0 && transfer.to != receiver) continue;
       std::string message;
       message.reserve(static_cast<size_t>(Count(transfer)) * sizeof(Dtype));
       ForEachRow(transfer, stage.from_dims, stage.to_dims,
@@ -116,6 +83,7 @@ void Redistribution::Run(layrub::Communicator* communicator, const Dtype* x, Dty
                  });
       communicator->Send(transfer.to, std::move(message), layrub::Channel::kValues);
     }
+    if (receiver >= 0 && receiver != rank) return;
     if (stage.adds) std::fill_n(out, Product(stage.to_dims), Dtype(0));
     for (const Transfer& transfer : stage.transfers) {
       if (transfer.to != rank) continue;
@@ -141,7 +109,9 @@ void Redistribution::Run(layrub::Communicator* communicator, const Dtype* x, Dty
   }
 }
 
-template void Redistribution::Run(layrub::Communicator*, const float*, float*, float*) const;
-template void Redistribution::Run(layrub::Communicator*, const double*, double*, double*) const;
+template void Redistribution::Run(layrub::Communicator*, const float*, float*, float*,
+                                  int) const;
+template void Redistribution::Run(layrub::Communicator*, const double*, double*, double*,
+                                  int) const;
 
 }  // namespace caffe

@@ -24,9 +24,11 @@ class Redistribution {
   /// `x` and `y`: what this member has in the first layout, and has room for in the last one. All
   /// members call it at the same time; each sends what the others need and waits for what it needs.
   /// Summands are added in the order of ranks, so that all have the same bits. Throws
-  /// layrub::GroupFailed.
+  /// layrub::GroupFailed. `receiver`: where there is one stage, member `receiver` alone gets
+  /// anything (`y` of the others may be null); -1: all.
   template <typename Dtype>
-  void Run(layrub::Communicator* communicator, const Dtype* x, Dtype* y, Dtype* room) const;
+  void Run(layrub::Communicator* communicator, const Dtype* x, Dtype* y, Dtype* room,
+           int receiver = -1) const;
 
  private:
   struct Stage {

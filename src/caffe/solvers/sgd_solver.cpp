@@ -3,6 +3,7 @@
 
 #include "caffe/kernels/math/solver_update.hpp"
 #include "caffe/operands.hpp"
+#include "caffe/partition/parameter_parts.hpp"
 #include "caffe/sgd_solvers.hpp"
 #include "solver_problems.hpp"
 
@@ -72,6 +73,14 @@ typename Net<Dtype>::History SGDSolver<Dtype>::ParameterHistory() const {
 }
 
 template <typename Dtype>
+void SGDSolver<Dtype>::TakeStateOf(Solver<Dtype>& other) {
+  Solver<Dtype>::TakeStateOf(other);
+  const auto& sgd = dynamic_cast<const SGDSolver&>(other);
+  lowest_loss_ = sgd.lowest_loss_;
+  plateau_iter_ = sgd.plateau_iter_;
+}
+
+template <typename Dtype>
 void SGDSolver<Dtype>::ApplyUpdate() {
   CheckShapes(*this->net_, update_);
   StepOnPlateau();
@@ -110,6 +119,7 @@ void SGDSolver<Dtype>::ClipGradients() {
     if (!Learns(*this->net_, i)) continue;
     kernels::SumSquares(context, params[i]->count(), Diff(context, *params[i]), squares + i);
   }
+  SumSquaresOverDevices(*this->net_, squares);
   kernels::ClipFactor(context, count, squares, limit, norm, factor);
   for (size_t i = 0; i < params.size(); ++i) {
     if (!Learns(*this->net_, i)) continue;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "caffe/device_group.hpp"
 #include "caffe/solver_nets.hpp"
 #include "caffe/util/origins.hpp"
 #include "caffe/util/rng.hpp"
@@ -76,7 +77,9 @@ void Solver<Dtype>::Init(const SolverParameter& param) {
       << "base_lr is " << param_.base_lr() << ": nothing can be learned.";
   if (param_.snapshot() > 0) CheckSnapshotWritePermissions();
   if (param_.random_seed() >= 0) {
-    Caffe::set_random_seed(static_cast<unsigned int>(param_.random_seed() + Caffe::solver_rank()));
+    // Devices among which one net is divided draw the same numbers.
+    const int rank = DeviceGroupScope::Current() ? 0 : Caffe::solver_rank();
+    Caffe::set_random_seed(static_cast<unsigned int>(param_.random_seed() + rank));
   }
   InitTrainNet();
   InitTestNets();
@@ -95,8 +98,13 @@ void Solver<Dtype>::InitTrainNet() {
 }
 
 template <typename Dtype>
+bool Solver<Dtype>::Tests() {
+  return Caffe::root_solver() || DeviceGroupScope::Current() != nullptr;
+}
+
+template <typename Dtype>
 void Solver<Dtype>::InitTestNets() {
-  if (!Caffe::root_solver()) return;
+  if (!Tests()) return;
   test_nets_.clear();
   for (const SolverNet& source : TestNetsOf(param_)) {
     LOG(INFO) << "Creating test net (#" << test_nets_.size() << ") specified by " << source.source;
@@ -143,7 +151,7 @@ template <typename Dtype>
 bool Solver<Dtype>::StepOnce(int start_iter) {
   net_->ClearParamDiffs();
   if (DueForTest() && (iter_ > 0 || param_.test_initialization())) {
-    if (Caffe::root_solver()) TestAll();
+    if (Tests()) TestAll();
     if (requested_early_exit_) return false;
   }
   kept_progress_.reset();
@@ -193,7 +201,7 @@ void Solver<Dtype>::DisplayProgress() {
 
 template <typename Dtype>
 void Solver<Dtype>::Solve(const char* resume_file) {
-  CHECK(Caffe::root_solver());
+  CHECK(Tests());
   LOG(INFO) << "Solving " << net_->name();
   LOG(INFO) << "Learning Rate Policy: " << param_.lr_policy();
   const string warning = RateWarning(param_);
@@ -244,7 +252,7 @@ void Solver<Dtype>::ServeRequests() {
 
 template <typename Dtype>
 void Solver<Dtype>::Test(const int test_net_id) {
-  CHECK(Caffe::root_solver());
+  CHECK(Tests());
   LOG(INFO) << "Iteration " << iter_ << ", Testing net (#" << test_net_id << ")";
   Net<Dtype>* net = test_nets_.at(test_net_id).get();
   net->ShareTrainedLayersWith(net_.get());
@@ -366,6 +374,10 @@ string Solver<Dtype>::SnapshotToHDF5() {
 
 template <typename Dtype>
 void Solver<Dtype>::Snapshot() {
+  if (snapshot_) {
+    snapshot_();
+    return;
+  }
   snapshots_->Take([this](const string& weights) { SnapshotSolverState(weights); });
 }
 
@@ -394,6 +406,18 @@ void Solver<Dtype>::Restore(const char* resume_file) {
     RestoreSolverStateFromBinaryProto(file);
   }
   snapshots_->set_last(file);
+}
+
+template <typename Dtype>
+void Solver<Dtype>::TakeStateOf(Solver& other) {
+  iter_ = other.iter_;
+  current_step_ = other.current_step_;
+  losses_ = other.losses_;
+  smoothed_loss_ = other.smoothed_loss_;
+  first_loss_ = other.first_loss_;
+  losses_restored_ = other.losses_restored_;
+  restored_ = other.restored_;
+  kept_progress_.reset();
 }
 
 template <typename Dtype>

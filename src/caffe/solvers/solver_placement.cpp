@@ -48,7 +48,7 @@ vector<string> KeptIn(const Net<Dtype>& net, const vector<string>& blobs) {
 template <typename Dtype>
 Status CheckKept(const Net<Dtype>& train, const vector<shared_ptr<Net<Dtype>>>& tests,
                  const vector<string>& blobs) {
-  if (!Caffe::root_solver()) return Status::Ok();  // the test nets are the root's
+  if (!Caffe::root_solver() && tests.empty()) return Status::Ok();  // these are the root's
   string nets = "train net '" + train.name() + "'";
   for (const auto& net : tests) nets += ", test net '" + net->name() + "'";
   for (const string& blob : blobs) {

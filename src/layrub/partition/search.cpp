@@ -157,11 +157,14 @@ class LevelSearch {
 
   std::vector<Level> HomesOf(int value, Level made, bool free) const {
     std::vector<Level> homes;
-    if (made.share != Share::kPart && (!wish_.allows_home || wish_.allows_home(made)))
-      homes.push_back(made);
+    const auto allowed = [&](Level level) {
+      return (!wish_.allows_home || wish_.allows_home(level)) &&
+             (!wish_.allows_home_at || wish_.allows_home_at(done_.levels(), value, level));
+    };
+    if (made.share != Share::kPart && allowed(made)) homes.push_back(made);
     if (!free) return homes.empty() ? std::vector<Level>{Whole()} : homes;
     const auto add = [&](Level level) {
-      if (wish_.allows_home && !wish_.allows_home(level)) return;
+      if (!allowed(level)) return;
       if (std::find(homes.begin(), homes.end(), level) == homes.end()) homes.push_back(level);
     };
     const Layout layout = Home(network_, done_, value);
@@ -211,7 +214,8 @@ class LevelSearch {
         const Level made = OutputLevel(op, axis, i);
         std::vector<Way> longer;
         for (const Way& way : of_axis) {
-          for (const Level home : HomesOf(op.outputs[i], made, op.outputs.size() <= 2)) {
+          const bool free = op.outputs.size() <= 2 || wish_.allows_home_at;
+          for (const Level home : HomesOf(op.outputs[i], made, free)) {
             longer.push_back(way);
             longer.back().cost += HomeCost(op.outputs[i], made, home);
             longer.back().homes.push_back(home);
@@ -360,6 +364,47 @@ Layout Home(const Network& network, const Partition& partition, int value) {
   Layout layout{network.values[value].dims, network.values[value].joined, {}};
   for (const std::vector<Level>& level : partition.homes) layout.levels.push_back(level[value]);
   return layout;
+}
+
+int64_t BytesReceived(const Network& network, const Partition& partition) {
+  // Bytes of one number cancel out but for the first and last division.
+  const auto bytes = [](const Layout& from, const Layout& to, int64_t whole_bytes, bool gradient) {
+    int64_t numbers = 1;
+    for (const int64_t dim : from.dims) numbers *= dim;
+    if (numbers == 0) return int64_t{0};
+    int64_t received = MostReceived(from, to);
+    if (gradient) received += MostReceived(to.OfGradient(), from.OfGradient());
+    return received * (whole_bytes / numbers);
+  };
+  int64_t total = 0;
+  std::vector<std::vector<Layout>> wanted(network.values.size());
+  for (size_t o = 0; o < network.operations.size(); ++o) {
+    const Operation& op = network.operations[o];
+    const int id = static_cast<int>(o);
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const Value& value = network.values[op.inputs[i]];
+      Layout need = InputLayout(network, partition, id, static_cast<int>(i));
+      std::vector<Layout>& known = wanted[op.inputs[i]];
+      if (std::find(known.begin(), known.end(), need) != known.end()) continue;
+      total += bytes(Home(network, partition, op.inputs[i]), need, value.bytes, value.gradient);
+      known.push_back(std::move(need));
+    }
+    for (size_t i = 0; i < op.outputs.size(); ++i) {
+      const Value& value = network.values[op.outputs[i]];
+      total += bytes(OutputLayout(network, partition, id, static_cast<int>(i)),
+                     Home(network, partition, op.outputs[i]), value.bytes, value.gradient);
+    }
+    for (size_t i = 0; i < op.params.size(); ++i) {
+      if (!op.params[i].gradient) continue;
+      const Layout part = ParamLayout(network, partition, id, static_cast<int>(i)).OfGradient();
+      Layout sum = part;
+      for (Level& level : sum.levels) {
+        if (level == Part()) level = Whole();
+      }
+      total += bytes(part, sum, op.params[i].bytes, false);
+    }
+  }
+  return total;
 }
 
 int Parts(const Partition& partition, int op, int axis) {

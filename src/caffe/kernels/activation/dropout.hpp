@@ -13,6 +13,7 @@ namespace kernels {
 struct DropoutMask {
   uint64_t key;        ///< where the stream begins
   uint64_t threshold;  ///< of 2^32: the share of values that are dropped
+  uint64_t first = 0;  ///< the number of the first value
 };
 
 /// The mask of a forward pass that has drawn `key`; `ratio`, in [0, 1), is dropped.

@@ -1,10 +1,13 @@
 #include "caffe/layers/dropout_layer.hpp"
 
+#include "caffe/device_group.hpp"
 #include "caffe/kernels/activation/dropout.hpp"
 #include "caffe/kernels/math/power.hpp"
 #include "caffe/kernels/shape/copy.hpp"
 #include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
+#include "caffe/partition.hpp"
+#include "caffe/partition/rows.hpp"
 
 namespace caffe {
 
@@ -16,6 +19,7 @@ void DropoutLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   CHECK(ratio >= 0 && ratio < 1) << "Layer " << this->layer_param_.name()
                                  << ": dropout_ratio must be at least 0 and below 1, not " << ratio
                                  << ".";
+  if (const layrub::Communicator* const group = DeviceGroupScope::Current()) rank_ = group->rank();
   threshold_ = ratio;
   scale_ = Param().scale_train() ? 1 / (1 - threshold_) : 1;
 }
@@ -54,7 +58,16 @@ template <typename Dtype>
 void DropoutLayer<Dtype>::Apply(const DeviceContext& context, int64_t n, const Dtype* x,
                                 Dtype* y) const {
   if (Drops()) {
-    kernels::Dropout(context, n, kernels::MakeDropoutMask(key_, threshold_), scale_, x, y);
+    kernels::DropoutMask mask = kernels::MakeDropoutMask(key_, threshold_);
+    if (!this->layer_param_.has_layout()) {
+      kernels::Dropout(context, n, mask, scale_, x, y);
+      return;
+    }
+    ForEachOwnRow(FromProto(this->layer_param_.layout()), rank_,
+                  [&](int64_t begin, int64_t own, int64_t count) {
+                    mask.first = static_cast<uint64_t>(begin);
+                    kernels::Dropout(context, count, mask, scale_, x + own, y + own);
+                  });
   } else if (Param().scale_train()) {
     kernels::Copy(context, n, x, y);
   } else {

@@ -2,6 +2,7 @@
 
 #include <typeinfo>
 
+#include "caffe/device_group.hpp"
 #include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/norm/batch_norm.hpp"
 #include "caffe/layers/relu_layer.hpp"
@@ -15,6 +16,10 @@ enum ChannelNormSavedIndex { kChannelNormMean, kChannelNormInverse, kChannelNorm
 enum ChannelNormForm { kChannelNormFromTop, kChannelNormFromBottom, kChannelNormFromSaved };
 
 }  // namespace
+
+template <typename Dtype>
+ChannelNormLayer<Dtype>::ChannelNormLayer(const LayerParameter& param)
+    : Layer<Dtype>(param), group_(DeviceGroupScope::Current()) {}
 
 template <typename Dtype>
 int ChannelNormLayer<Dtype>::ChannelsOf(const Blob<Dtype>& bottom) {
@@ -63,7 +68,7 @@ template <typename Dtype>
 shared_ptr<Layer<Dtype>> ChannelNormLayer<Dtype>::FusedWith(
     Layer<Dtype>& next, const vector<Blob<Dtype>*>& bottom) const {
   if (rectifies_ || bottom[0]->num_axes() < 2) return nullptr;
-  if (IsSubclass()) return nullptr;
+  if (IsSubclass() || SumsOverDevices()) return nullptr;
   const shared_ptr<ChannelNormLayer> fused = Twin();
   if (typeid(next) == typeid(ReLULayer<Dtype>)) {
     fused->rectifies_ = true;
@@ -105,7 +110,7 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   MemoryTraits traits;
   traits.declared = true;
   traits.inherited = IsSubclass();
-  traits.capturable = traits.takes_blocks = true;
+  traits.capturable = traits.takes_blocks = !SumsOverDevices();
   traits.saved = {{"mean", channel_bytes},
                   {"inverse_deviation", channel_bytes},
                   {"x_norm", static_cast<int64_t>(bottom[0]->count() * sizeof(Dtype))}};
@@ -201,6 +206,10 @@ void ChannelNormLayer<Dtype>::ForwardOn(const DeviceContext& context,
     kernels::Normalize<Dtype>(context, shape, x, mean, inverse, after, y, normalized);
     return;
   }
+  if (SumsOverDevices()) {
+    ForwardWithOthers(shape, x, y, mean, inverse, normalized);
+    return;
+  }
   // The batch counts once, however often its values are computed.
   kernels::RunningStatistics<Dtype> running;
   if (!this->recomputing()) running = Running(context, shape);
@@ -242,7 +251,9 @@ void ChannelNormLayer<Dtype>::BackwardOn(const DeviceContext& context,
     gradients.scale = kernels::AccumulatorOf(context, this->blobs_[scale_param_].get());
   if (wants.bias) gradients.bias = kernels::AccumulatorOf(context, this->blobs_[bias_param_].get());
   if (wants.dx) gradients.dx = MutableDiff(context, bottom[0]);
-  if (use_global_stats_ || !wants.dx) {
+  if (!use_global_stats_ && wants.dx && SumsOverDevices()) {
+    BackwardWithOthers(shape, source, dy, gradients);
+  } else if (use_global_stats_ || !wants.dx) {
     kernels::NormalizeBackwardConstant(context, shape, source, after, dy, gradients);
   } else {
     kernels::NormalizeBackward(context, shape, source, after, dy, gradients,

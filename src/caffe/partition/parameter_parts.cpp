@@ -1,0 +1,108 @@
+#include "parameter_parts.hpp"
+
+#include <algorithm>
+
+#include "caffe/device_group.hpp"
+#include "caffe/partition.hpp"
+#include "parts.hpp"
+
+namespace caffe {
+namespace {
+
+layrub::Layout WithLevels(layrub::Layout layout, layrub::Share share, layrub::Level level) {
+  for (layrub::Level& each : layout.levels) {
+    if (each.share == share) each = level;
+  }
+  return layout;
+}
+
+}  // namespace
+
+template <typename Dtype>
+ParameterParts<Dtype>::ParameterParts(Net<Dtype>* net, layrub::Communicator* group)
+    : net_(net), group_(group) {
+  for (const layrub::Layout& layout : ParamLayouts(*net)) {
+    Entry entry{layout, {}, {}};
+    if (!layout.levels.empty()) {
+      const layrub::Layout values =
+          WithLevels(layout, layrub::Share::kPartGradient, layrub::Whole());
+      layrub::Layout all = values;
+      std::fill(all.levels.begin(), all.levels.end(), layrub::Whole());
+      entry.gather = Redistribution(values, all);
+      entry.sum = Redistribution(layout.OfGradient(), values);
+    }
+    entries_.push_back(std::move(entry));
+  }
+}
+
+template <typename Dtype>
+void ParameterParts<Dtype>::SumGradients() {
+  vector<Dtype> sums, room;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Redistribution& sum = entries_[i].sum;
+    if (net_->params_lr()[i] == 0 || sum.nothing()) continue;
+    Blob<Dtype>* const param = net_->learnable_params()[i];
+    sums.resize(static_cast<size_t>(param->count()));
+    room.resize(static_cast<size_t>(sum.room()));
+    Dtype* const gradient = param->mutable_cpu_diff();
+    sum.Run(group_, gradient, sums.data(), room.data());
+    std::copy(sums.begin(), sums.end(), gradient);
+  }
+}
+
+template <typename Dtype>
+void ParameterParts<Dtype>::Gather(int id, const Blob<Dtype>& part, Blob<Dtype>* whole) const {
+  const Redistribution& gather = entries_.at(static_cast<size_t>(id)).gather;
+  if (gather.nothing()) {
+    if (whole) std::copy_n(part.cpu_data(), part.count(), whole->mutable_cpu_data());
+    return;
+  }
+  gather.Run<Dtype>(group_, part.cpu_data(), whole ? whole->mutable_cpu_data() : nullptr, nullptr,
+                    0);
+}
+
+template <typename Dtype>
+void ParameterParts<Dtype>::GatherForAll(int id, const Blob<Dtype>& part,
+                                         Blob<Dtype>* whole) const {
+  const Redistribution& gather = entries_.at(static_cast<size_t>(id)).gather;
+  if (gather.nothing()) {
+    std::copy_n(part.cpu_data(), part.count(), whole->mutable_cpu_data());
+  } else {
+    gather.Run<Dtype>(group_, part.cpu_data(), whole->mutable_cpu_data(), nullptr);
+  }
+}
+
+template <typename Dtype>
+void ParameterParts<Dtype>::TakePart(int id, const Blob<Dtype>& whole, Blob<Dtype>* part) const {
+  const layrub::Layout& layout = entries_.at(static_cast<size_t>(id)).layout;
+  if (layout.levels.empty()) {
+    std::copy_n(whole.cpu_data(), whole.count(), part->mutable_cpu_data());
+    return;
+  }
+  CopyPart(whole.cpu_data(), layout, group_->rank(), part->mutable_cpu_data());
+}
+
+template <typename Dtype>
+void SumSquaresOverDevices(const Net<Dtype>& net, Dtype* squares) {
+  layrub::Communicator* const group = DeviceGroupScope::Current();
+  if (group == nullptr) return;
+  const vector<layrub::Layout> layouts = ParamLayouts(net);
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    int64_t copies = group->size();
+    for (const layrub::Level& level : layouts[i].levels) {
+      if (level.share == layrub::Share::kCut) copies /= 2;
+    }
+    squares[i] /= static_cast<Dtype>(copies);
+  }
+  const auto element = sizeof(Dtype) == sizeof(float) ? layrub::Element::kFloat
+                                                      : layrub::Element::kDouble;
+  group->Sum({{squares, static_cast<int64_t>(layouts.size()), element}});
+  group->Wait();
+}
+
+template class ParameterParts<float>;
+template class ParameterParts<double>;
+template void SumSquaresOverDevices(const Net<float>&, float*);
+template void SumSquaresOverDevices(const Net<double>&, double*);
+
+}  // namespace caffe

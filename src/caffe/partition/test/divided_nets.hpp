@@ -1,0 +1,153 @@
+#ifndef CAFFE_PARTITION_TEST_DIVIDED_NETS_HPP_
+#define CAFFE_PARTITION_TEST_DIVIDED_NETS_HPP_
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "caffe/caffe.hpp"
+#include "caffe/device_group.hpp"
+#include "caffe/divided_training.hpp"
+#include "caffe/partition.hpp"
+#include "caffe/solver_nets.hpp"
+#include "layrub/device/communicator.hpp"
+
+// Nets that are trained as a whole, and divided among devices that are threads.
+
+namespace caffe {
+namespace testing {
+
+inline NetParameter NetOfText(const string& text) {
+  NetParameter net;
+  CHECK(google::protobuf::TextFormat::ParseFromString(text, &net)) << text;
+  return net;
+}
+
+inline SolverParameter SolverOf(const NetParameter& net) {
+  SolverParameter param;
+  *param.mutable_net_param() = net;
+  param.set_type("SGD");
+  param.set_base_lr(0.05f);
+  param.set_momentum(0.9f);
+  param.set_weight_decay(0.01f);
+  param.set_lr_policy("fixed");
+  param.set_random_seed(7);
+  param.set_max_iter(3);
+  param.set_snapshot_after_train(false);
+  param.mutable_placement()->set_deterministic(true);
+  return param;
+}
+
+/// As `caffe::AxesOf` of a net in the phase TRAIN, whose sources open no files.
+inline NetAxes AxesOfNet(const NetParameter& net, Phase phase = TRAIN) {
+  NetParameter with_state = net, filtered;
+  with_state.mutable_state()->set_phase(phase);
+  Net<double>::FilterNet(with_state, &filtered);
+  return AxesOf(filtered, filtered, layrub::Machine());
+}
+
+/// The solver of each device.
+inline SolverParameter LocalSolver(const SolverParameter& whole, const NetAxes& axes,
+                                   const layrub::partition::Partition& partition) {
+  SolverParameter local = whole;
+  local.clear_net_param();
+  *local.mutable_train_net_param() = LocalNet(axes, partition);
+  return local;
+}
+
+/// What training leaves in the parameters of a net, by layer and number.
+using Weights = map<string, vector<double>>;
+
+inline void ExpectClose(const Weights& a, const Weights& b, double tolerance) {
+  ASSERT_EQ(a.size(), b.size());
+  for (const auto& [name, values] : a) {
+    ASSERT_TRUE(b.count(name)) << name;
+    ASSERT_EQ(values.size(), b.at(name).size()) << name;
+    double largest = 0;
+    for (const double value : values) largest = std::max(largest, std::abs(value));
+    for (size_t i = 0; i < values.size(); ++i)
+      ASSERT_NEAR(values[i], b.at(name)[i], tolerance * std::max(largest, 1e-3)) << name << " " << i;
+  }
+}
+
+inline Weights WeightsOf(const NetParameter& net) {
+  Weights weights;
+  for (const LayerParameter& layer : net.layer()) {
+    for (int i = 0; i < layer.blobs_size(); ++i) {
+      Blob<double> blob;
+      blob.FromProto(layer.blobs(i), true);
+      weights[layer.name() + "." + std::to_string(i)].assign(blob.cpu_data(),
+                                                             blob.cpu_data() + blob.count());
+    }
+  }
+  return weights;
+}
+
+inline Weights TrainWhole(const SolverParameter& param) {
+  std::unique_ptr<Solver<double>> solver(SolverRegistry<double>::CreateSolver(param));
+  solver->Solve();
+  NetParameter net;
+  solver->net()->ToProto(&net);
+  return WeightsOf(net);
+}
+
+/// Runs `run` on a thread for each of `devices`, and rethrows the first error.
+inline void OnDevices(int devices, const std::function<void(layrub::Communicator*)>& run) {
+  layrub::Group group =
+      layrub::ConnectThreads(std::vector<layrub::Device*>(static_cast<size_t>(devices)));
+  std::mutex mutex;
+  std::exception_ptr error;
+  std::vector<std::thread> threads;
+  for (auto& member : group) {
+    threads.emplace_back([&, communicator = member.get()] {
+      Caffe::set_solver_rank(communicator->rank());
+      try {
+        const DeviceGroupScope scope(communicator);
+        run(communicator);
+      } catch (const layrub::GroupFailed&) {
+        // Another one says why.
+      } catch (const std::exception& failure) {
+        communicator->Abort(failure.what());
+        const std::lock_guard lock(mutex);
+        if (!error) error = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (error) std::rethrow_exception(error);
+}
+
+/// Trains as `local` says on each device, for the whole net of `whole`; the weights are those of a
+/// snapshot, of the whole net.
+inline Weights TrainDivided(const SolverParameter& whole, const SolverParameter& local, int devices,
+                            const string& prefix) {
+  SolverParameter with_snapshot = whole, local_with = local;
+  for (SolverParameter* param : {&with_snapshot, &local_with}) {
+    param->set_snapshot_prefix(prefix);
+    param->set_snapshot_after_train(true);
+  }
+  OnDevices(devices, [&](layrub::Communicator* group) {
+    const std::unique_ptr<Solver<double>> solver(
+        SolverRegistry<double>::CreateSolver(local_with));
+    DividedTraining<double> training(solver.get(), with_snapshot, group);
+    const layrub::Status placed = solver->Place();
+    CHECK(placed.ok()) << placed.message;
+    training.Solve();
+  });
+  NetParameter net;
+  ReadProtoFromBinaryFileOrDie(
+      prefix + "_iter_" + std::to_string(whole.max_iter()) + ".caffemodel", &net);
+  return WeightsOf(net);
+}
+
+}  // namespace testing
+}  // namespace caffe
+
+#endif  // CAFFE_PARTITION_TEST_DIVIDED_NETS_HPP_

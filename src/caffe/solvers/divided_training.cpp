@@ -1,0 +1,199 @@
+#include "caffe/divided_training.hpp"
+
+#include <utility>
+
+#include "caffe/partition/parameter_parts.hpp"
+#include "caffe/planned_net.hpp"
+#include "caffe/solver_nets.hpp"
+#include "caffe/source_shapes.hpp"
+#include "caffe/util/checksum.hpp"
+#include "caffe/util/rng.hpp"
+#include "caffe/util/shape_only.hpp"
+
+namespace caffe {
+namespace {
+
+// What rank 0 says to the others.
+constexpr char kGoOn[] = "go on", kTakeSnapshot[] = "take a snapshot", kTrainingEnds[] = "end";
+
+template <typename Dtype>
+string ChecksumOfPlan(const PlannedNet<Dtype>& planned) {
+  const string text = layrub::ToText(planned.plan(), planned.graph());
+  return std::to_string(Crc32(0, text.data(), text.size()));
+}
+
+}  // namespace
+
+template <typename Dtype>
+DividedTraining<Dtype>::DividedTraining(Solver<Dtype>* solver, const SolverParameter& whole,
+                                        layrub::Communicator* group)
+    : solver_(solver),
+      whole_(whole),
+      group_(group),
+      parts_(new ParameterParts<Dtype>(solver->net().get(), group)) {
+  solver->add_callback(this);
+  solver->set_snapshot([this] { group_->rank() == 0 ? Snapshot() : Await(kTakeSnapshot); });
+}
+
+template <typename Dtype>
+DividedTraining<Dtype>::~DividedTraining() {
+  solver_->set_snapshot({});
+}
+
+/// A solver of the whole net, for its parameters and its history alone. It takes no memory for
+/// blobs, opens no data and draws nothing.
+template <typename Dtype>
+std::unique_ptr<Solver<Dtype>> DividedTraining<Dtype>::WholeSolver() const {
+  const ShapeOnlyScope shapes_only;
+  SolverParameter param = whole_;
+  NetParameter filtered;
+  const NetParameter net = TrainNetOf(whole_).param;
+  Net<Dtype>::FilterNet(net, &filtered);
+  param.clear_net();
+  param.clear_net_param();
+  param.clear_train_net();
+  *param.mutable_train_net_param() = WithoutSources(filtered, {});
+  *param.mutable_train_state() = net.state();
+  param.clear_test_net();
+  param.clear_test_net_param();
+  param.clear_test_state();
+  param.clear_test_iter();
+  param.clear_test_interval();
+  param.clear_random_seed();
+  param.clear_weights();
+  return std::unique_ptr<Solver<Dtype>>(SolverRegistry<Dtype>::CreateSolver(param));
+}
+
+template <typename Dtype>
+void DividedTraining<Dtype>::TakePartsOf(Solver<Dtype>* whole) {
+  const auto params = whole->net()->learnable_params();
+  const auto own = solver_->net()->learnable_params();
+  const auto history = whole->ParameterHistory(), own_history = solver_->ParameterHistory();
+  for (size_t i = 0; i < own.size(); ++i) {
+    const int id = static_cast<int>(i);
+    parts_->TakePart(id, *params[i], own[i]);
+    for (size_t k = 0; k < own_history[i].size(); ++k)
+      parts_->TakePart(id, *history[i][k], own_history[i][k]);
+  }
+}
+
+template <typename Dtype>
+void DividedTraining<Dtype>::Restore(const string& state_file) {
+  const std::unique_ptr<Solver<Dtype>> whole = WholeSolver();
+  whole->Restore(state_file.c_str());
+  TakePartsOf(whole.get());
+  solver_->TakeStateOf(*whole);
+}
+
+template <typename Dtype>
+void DividedTraining<Dtype>::LoadWeights(const string& file) {
+  const std::unique_ptr<Solver<Dtype>> whole = WholeSolver();
+  // What the files do not have stays as the fillers have made it.
+  const auto params = whole->net()->learnable_params();
+  const auto own = solver_->net()->learnable_params();
+  for (size_t i = 0; i < own.size(); ++i) parts_->GatherForAll(static_cast<int>(i), *own[i], params[i]);
+  whole->net()->CopyTrainedLayersFrom(file);
+  TakePartsOf(whole.get());
+}
+
+template <typename Dtype>
+void DividedTraining<Dtype>::Solve(const ActionCallback& requests) {
+  requests_ = requests;
+  ComparePlans();
+  try {
+    solver_->Solve();
+    group_->rank() == 0 ? Tell(kTrainingEnds) : Await(kTrainingEnds);
+  } catch (const Ended&) {
+    // Rank 0 has stopped, or ends without what this member was waiting for.
+  }
+}
+
+/// All members run their operations in one order, and so meet in every exchange.
+template <typename Dtype>
+void DividedTraining<Dtype>::ComparePlans() {
+  CHECK(solver_->net()->planned()) << "The nets are placed before they are trained.";
+  const string mine = ChecksumOfPlan(*solver_->net()->planned());
+  if (group_->rank() > 0) {
+    group_->Send(0, mine);
+    return;
+  }
+  for (int rank = 1; rank < group_->size(); ++rank) {
+    CHECK(group_->Receive(rank) == mine)
+        << "Device " << rank << " has another plan than device 0: give all processes the same "
+        << "flags, and machines that are alike.";
+  }
+}
+
+template <typename Dtype>
+void DividedTraining<Dtype>::Tell(const string& word) {
+  for (int rank = 1; rank < group_->size(); ++rank) group_->Send(rank, word);
+}
+
+template <typename Dtype>
+void DividedTraining<Dtype>::Await(const string& word) {
+  while (true) {
+    std::optional<string> said;
+    while (!(said = group_->Receive(0, requests_ ? 0.2 : layrub::kForever))) {
+      const SolverAction::Enum request = requests_();
+      if (request != SolverAction::NONE)
+        group_->Send(0, std::to_string(static_cast<int>(request)));
+    }
+    if (*said == kTakeSnapshot) Snapshot();
+    if (*said == word) return;
+    if (*said == kTrainingEnds) throw Ended();
+  }
+}
+
+template <typename Dtype>
+SolverAction::Enum DividedTraining<Dtype>::OthersRequest() {
+  for (int rank = 1; rank < group_->size(); ++rank) {
+    if (const std::optional<string> request = group_->Receive(rank, 0))
+      return static_cast<SolverAction::Enum>(std::stoi(*request));
+  }
+  return SolverAction::NONE;
+}
+
+template <typename Dtype>
+void DividedTraining<Dtype>::GoOn() {
+  group_->rank() == 0 ? Tell(kGoOn) : Await(kGoOn);
+}
+
+template <typename Dtype>
+void DividedTraining<Dtype>::on_start() {
+  GoOn();
+}
+
+template <typename Dtype>
+void DividedTraining<Dtype>::on_test_batch(int /*net*/, int /*batch*/) {
+  GoOn();
+}
+
+template <typename Dtype>
+void DividedTraining<Dtype>::on_gradients_ready() {
+  parts_->SumGradients();
+}
+
+template <typename Dtype>
+void DividedTraining<Dtype>::Snapshot() {
+  const bool writes = group_->rank() == 0;
+  if (writes) Tell(kTakeSnapshot);
+  const std::unique_ptr<Solver<Dtype>> whole = writes ? WholeSolver() : nullptr;
+  const auto params = solver_->net()->learnable_params();
+  const auto history = solver_->ParameterHistory();
+  const auto whole_history = writes ? whole->ParameterHistory() : history;
+  for (size_t i = 0; i < params.size(); ++i) {
+    const int id = static_cast<int>(i);
+    parts_->Gather(id, *params[i], writes ? whole->net()->learnable_params()[i] : nullptr);
+    for (size_t k = 0; k < history[i].size(); ++k)
+      parts_->Gather(id, *history[i][k], writes ? whole_history[i][k] : nullptr);
+  }
+  if (!writes) return;
+  whole->TakeStateOf(*solver_);
+  whole->KeepProgress(solver_->Progress());
+  whole->CheckSnapshotWritePermissions();
+  whole->Snapshot();
+}
+
+INSTANTIATE_CLASS(DividedTraining);
+
+}  // namespace caffe

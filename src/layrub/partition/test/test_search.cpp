@@ -1,0 +1,183 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "layrub/partition/search.hpp"
+
+namespace layrub::partition {
+namespace {
+
+/// A net of products of matrices, one after the other, with branches that are added.
+class ArbitraryNetwork {
+ public:
+  static Network Make() {
+    ArbitraryNetwork made;
+    const int layers = *rc::gen::inRange(1, 5);
+    made.AddSource();
+    for (int i = 0; i < layers; ++i) {
+      if (made.network_.values.size() > 1 && *rc::gen::inRange(0, 4) == 0) {
+        made.AddSum();
+      } else {
+        made.AddProduct();
+      }
+    }
+    return made.network_;
+  }
+
+ private:
+  int AddValue(int64_t channels, bool gradient) {
+    const int64_t items = 4;
+    network_.values.push_back({"v", {items, channels}, {}, items * channels * 4, gradient});
+    return static_cast<int>(network_.values.size()) - 1;
+  }
+  int AnyValue() const {
+    return *rc::gen::inRange(0, static_cast<int>(network_.values.size()));
+  }
+  void AddSource() {
+    Operation op;
+    op.name = "source";
+    op.outputs = {AddValue(8, false)};
+    network_.operations.push_back(op);
+  }
+  void AddProduct() {
+    const int input = AnyValue();
+    const int64_t in = network_.values[input].dims[1], out = *rc::gen::element<int64_t>(2, 8, 64);
+    Operation op;
+    op.name = "product";
+    op.inputs = {input};
+    op.outputs = {AddValue(out, true)};
+    op.params = {{{out, in}, {}, out * in * 4, true, -1}};
+    op.axes = {{"item", 4, {0}, {0}, {-1}}, {"out", out, {-1}, {1}, {0}}, {"in", in, {1}, {-1}, {1}}};
+    network_.operations.push_back(op);
+  }
+  void AddSum() {
+    const int a = AnyValue();
+    int b = -1;
+    for (int v = 0; v < static_cast<int>(network_.values.size()); ++v) {
+      if (v != a && network_.values[v].dims == network_.values[a].dims) b = v;
+    }
+    if (b < 0) return AddProduct();
+    const int64_t channels = network_.values[a].dims[1];
+    Operation op;
+    op.name = "sum";
+    op.inputs = {a, b};
+    op.outputs = {AddValue(channels, true)};
+    op.axes = {{"item", 4, {0, 0}, {0}, {}}, {"channel", channels, {1, 1}, {1}, {}}};
+    network_.operations.push_back(op);
+  }
+
+  Network network_;
+};
+
+/// Calls `use` with each choice of axes for a level.
+template <typename Use>
+void ForEachChoice(const Network& network, const Use& use, std::vector<int> axes = {}) {
+  if (axes.size() == network.operations.size()) {
+    use(axes);
+    return;
+  }
+  const auto& op = network.operations[axes.size()];
+  axes.push_back(-1);
+  for (; axes.back() < static_cast<int>(op.axes.size()); ++axes.back())
+    ForEachChoice(network, use, axes);
+}
+
+/// What the search counts: each operation's inputs, as no exchange serves two.
+int64_t CountedBytes(const Network& network, const Partition& partition) {
+  int64_t bytes = 0;
+  for (size_t o = 0; o < network.operations.size(); ++o) {
+    Network one = network;
+    for (size_t other = 0; other < one.operations.size(); ++other) {
+      if (other == o) continue;
+      Operation& op = one.operations[other];
+      op.inputs.clear();
+      op.outputs.clear();
+      op.params.clear();
+      for (Axis& axis : op.axes) axis.inputs = axis.outputs = axis.params = {};
+    }
+    bytes += BytesReceived(one, partition);
+  }
+  return bytes;
+}
+
+TEST(Search, FindsTheFewestBytesOnALevel) {
+  EXPECT_TRUE(rc::check([] {
+    const Network network = ArbitraryNetwork::Make();
+    Wish wish;
+    wish.cut_all = *rc::gen::arbitrary<bool>();
+    const Partition best = Search(network, 1, wish);
+    const int64_t fewest = CountedBytes(network, best);
+    int64_t tried = 0;
+    ForEachChoice(network, [&](const std::vector<int>& axes) {
+      for (size_t o = 0; wish.cut_all && o < axes.size(); ++o) {
+        if (axes[o] < 0 && !network.operations[o].axes.empty()) return;
+      }
+      Wish forced = wish;
+      forced.allows_at = [&](int, int op, int axis) { return axes[op] == axis; };
+      const Partition other = Search(network, 1, forced);
+      RC_ASSERT(other.axes[0] == axes);
+      RC_ASSERT(fewest <= CountedBytes(network, other));
+      ++tried;
+    });
+    RC_ASSERT(tried > 0);
+  }));
+}
+
+TEST(Search, CutsEveryLayerWhereThatIsWanted) {
+  EXPECT_TRUE(rc::check([] {
+    const Network network = ArbitraryNetwork::Make();
+    Wish wish;
+    wish.cut_all = true;
+    const Partition partition = Search(network, 2, wish);
+    for (size_t o = 1; o < network.operations.size(); ++o) RC_ASSERT(partition.axes[0][o] >= 0);
+  }));
+}
+
+TEST(Search, DividesExtentsEvenlyOnAllLevels) {
+  EXPECT_TRUE(rc::check([] {
+    const Network network = ArbitraryNetwork::Make();
+    Wish wish;
+    wish.cut_all = true;
+    const Partition partition = Search(network, 3, wish);
+    for (size_t o = 0; o < network.operations.size(); ++o) {
+      const auto& axes = network.operations[o].axes;
+      for (size_t a = 0; a < axes.size(); ++a) {
+        const int parts = Parts(partition, static_cast<int>(o), static_cast<int>(a));
+        RC_ASSERT(axes[a].extent % parts == 0);
+      }
+    }
+    for (size_t v = 0; v < network.values.size(); ++v) {
+      const Layout home = Home(network, partition, static_cast<int>(v));
+      for (int d = 0; d < 2; ++d) RC_ASSERT(CanCut(home, d, layrub::Parts(home, d)));
+    }
+  }));
+}
+
+TEST(Search, LetsLargeParametersBeCutAndSmallOnesCopied) {
+  // Eight items of 8 numbers; a parameter of 8 x 1024 and one of 8 x 8.
+  Network network;
+  network.values = {{"a", {8, 8}, {}, 256, false},
+                    {"b", {8, 1024}, {}, 32768, true},
+                    {"c", {8, 8}, {}, 256, true}};
+  const auto product = [](int input, int output, int64_t in, int64_t out) {
+    Operation op;
+    op.inputs = {input};
+    op.outputs = {output};
+    op.params = {{{out, in}, {}, out * in * 4, true, -1}};
+    op.axes = {{"item", 8, {0}, {0}, {-1}}, {"out", out, {-1}, {1}, {0}}, {"in", in, {1}, {-1}, {1}}};
+    return op;
+  };
+  Operation source;
+  source.outputs = {0};
+  network.operations = {source, product(0, 1, 8, 1024), product(1, 2, 1024, 8)};
+  Wish wish;
+  wish.cut_all = true;
+  const Partition partition = Search(network, 1, wish);
+  EXPECT_EQ(1, partition.axes[0][1]);  // out, and then in: only the sum of c is exchanged
+  EXPECT_EQ(2, partition.axes[0][2]);
+  EXPECT_EQ(Cut(1), partition.homes[0][1]);
+}
+
+}  // namespace
+}  // namespace layrub::partition

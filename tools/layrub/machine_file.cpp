@@ -96,6 +96,7 @@ Machine ReadMachineFile(const std::string& path, const std::string& text) {
   for (const Rate& rate : kFileRates) {
     if (root.contains(rate.key)) machine.*rate.member = Number(root, rate.key, path);
   }
+  if (root.contains("device_link")) machine.device_link = Number(root, "device_link", path);
   if (root.contains("tf32_flops")) machine.tf32_flops = Number(root, "tf32_flops", path);
   if (root.contains("capacity")) {
     const double capacity = Number(root, "capacity", path);

@@ -46,11 +46,11 @@ NetAxes AxesOfNet(const NetParameter& net, const Machine& machine) {
   return caffe::AxesOf(filtered, ShapesOf(net), machine);
 }
 
-/// What each partition wishes, the ones to compare with last. Of `auto`, all that are tried.
+/// What each partition wishes. Of `auto` and `tofu`, all that are tried: a level is searched for
+/// itself, so that a narrower search may find a better partition of all levels.
 std::vector<Wish> WishesOf(const std::string& name, const Machine& machine) {
   Wish tofu;
   tofu.cut_all = true;
-  if (name == "tofu") return {tofu};
   Wish data = tofu;
   data.allows = [](const layrub::partition::Axis& axis) { return axis.name == "item"; };
   if (name == "data") return {data};
@@ -61,6 +61,7 @@ std::vector<Wish> WishesOf(const std::string& name, const Machine& machine) {
   rows.greedy = true;
   rows.allows_home = [](layrub::Level level) { return level == layrub::Cut(0); };
   if (name == "rows") return {rows};
+  if (name == "tofu") return {tofu, chop, rows};
   // Time, with and without that of moving to the host and back what a device has.
   Wish fast;
   fast.per_byte = 1 / machine.device_link;
@@ -169,6 +170,14 @@ PartitionedNets PartitionOfFlags(const WantedNets& nets, const PlacementOptions&
     Partition found = Search(result.axes.network, levels, wish);
     if (std::find(candidates.begin(), candidates.end(), found) == candidates.end())
       candidates.push_back(std::move(found));
+  }
+  if (name == "tofu") {
+    const auto bytes = [&](const Partition& partition) {
+      return layrub::partition::BytesReceived(result.axes.network, partition);
+    };
+    candidates = {*std::min_element(
+        candidates.begin(), candidates.end(),
+        [&](const Partition& a, const Partition& b) { return bytes(a) < bytes(b); })};
   }
   result.search_seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   std::optional<double> least;

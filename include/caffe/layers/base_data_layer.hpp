@@ -2,6 +2,7 @@
 #define CAFFE_DATA_LAYERS_HPP_
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "caffe/util/blocking_queue.hpp"
 
 namespace caffe {
+
+class OwnItems;
 
 /// A source of images, transformed as transform_param says, and of labels where there is a second
 /// top. Subclasses override DataLayerSetUp.
@@ -79,6 +82,7 @@ template <typename Dtype>
 class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThread {
  public:
   explicit BasePrefetchingDataLayer(const LayerParameter& param);
+  ~BasePrefetchingDataLayer() override;
   virtual void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
   /// Gives the tops the shapes of the batch that the next forward will copy; waits for it.
   virtual void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
@@ -123,6 +127,7 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
  private:
   shared_ptr<const SourcePosition> Position() const;
 
+  const std::unique_ptr<const OwnItems> own_;  ///< those of a batch that the tops get
   mutable std::mutex loaded_mutex_;
   LoadedData loaded_;
   uint64_t batches_ = 0;  ///< that were loaded; the thread's

@@ -48,6 +48,7 @@ class DummyDataLayer : public Layer<Dtype> {
   // If it fills once.
   unsigned int seed_ = 0;
   vector<shared_ptr<Blob<Dtype>>> batch_;  ///< of the tops; none before the first forward
+  vector<int64_t> first_;  ///< by top: of the whole batch, the first value that is this device's
 };
 
 }  // namespace caffe

@@ -13,6 +13,7 @@
 #include "caffe/layer.hpp"
 #include "caffe/layer_check.hpp"
 #include "caffe/layer_factory.hpp"
+#include "caffe/partition.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/hdf5.hpp"
@@ -388,8 +389,13 @@ NetParameter WithOpaqueLayers(const NetParameter& param, const map<string, vecto
 NetParameter WithoutSources(const NetParameter& param, const DataShapes& given) {
   NetParameter result = param;
   for (LayerParameter& layer : *result.mutable_layer()) {
-    if (ReadsOutside(layer))
-      ReplaceByShapes("ShapeOnlySource", SourceTopShapes(layer, given), &layer);
+    if (!ReadsOutside(layer)) continue;
+    vector<vector<int>> shapes = SourceTopShapes(layer, given);
+    for (vector<int>& shape : shapes) {
+      if (layer.has_layout())
+        shape[0] = static_cast<int>(shape[0] / Parts(FromProto(layer.layout()), 0));
+    }
+    ReplaceByShapes("ShapeOnlySource", shapes, &layer);
   }
   return result;
 }

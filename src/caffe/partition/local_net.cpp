@@ -58,8 +58,10 @@ class LocalNetWriter {
       const LayoutOf need = layrub::partition::InputLayout(axes_.network, partition_, o, i);
       layer.set_bottom(i, NameOf(op.inputs[i], need));
     }
-    if (axes_.rules[o].tells_layout && !op.inputs.empty()) {
-      const LayoutOf layout = layrub::partition::InputLayout(axes_.network, partition_, o, 0);
+    if (axes_.rules[o].tells_layout) {
+      const LayoutOf layout =
+          op.inputs.empty() ? layrub::partition::OutputLayout(axes_.network, partition_, o, 0)
+                            : layrub::partition::InputLayout(axes_.network, partition_, o, 0);
       if (!IsWhole(layout)) *layer.mutable_layout() = ToProto(layout);
     }
     AddParamLayouts(o, &layer);

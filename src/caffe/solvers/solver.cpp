@@ -36,6 +36,9 @@ void LoadNetWeights(Net<Dtype>* net, const string& model_list) {
   }
 }
 
+/// Among those that train together. Devices among which one net is divided are one solver.
+int NumberOfSolver() { return Caffe::solver_rank() % Caffe::solver_count(); }
+
 }  // namespace
 
 template <typename Dtype>
@@ -77,9 +80,7 @@ void Solver<Dtype>::Init(const SolverParameter& param) {
       << "base_lr is " << param_.base_lr() << ": nothing can be learned.";
   if (param_.snapshot() > 0) CheckSnapshotWritePermissions();
   if (param_.random_seed() >= 0) {
-    // Devices among which one net is divided draw the same numbers.
-    const int rank = DeviceGroupScope::Current() ? 0 : Caffe::solver_rank();
-    Caffe::set_random_seed(static_cast<unsigned int>(param_.random_seed() + rank));
+    Caffe::set_random_seed(static_cast<unsigned int>(param_.random_seed() + NumberOfSolver()));
   }
   InitTrainNet();
   InitTestNets();
@@ -475,7 +476,7 @@ void Solver<Dtype>::RestoreProgress(const ResumeState& progress, const string& s
   kept_progress_.reset();
   restored_.reset();
   losses_restored_ = false;
-  const int saved = progress.solver_size(), rank = Caffe::solver_rank();
+  const int saved = progress.solver_size(), rank = NumberOfSolver();
   if (rank < saved) RestoreLosses(progress.solver(rank));
   if (saved != Caffe::solver_count()) {
     LOG_IF(WARNING, Caffe::root_solver())

@@ -7,11 +7,11 @@
 #include "caffe/data/box_samples.hpp"
 #include "caffe/data/draws.hpp"
 #include "caffe/data/image_transforms.hpp"
-#include "caffe/layer_axes.hpp"
 #include "caffe/layers/fork_type.hpp"
 #include "caffe/source_shapes.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/math_functions.hpp"
+#include "own_items.hpp"
 
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>
@@ -378,6 +378,6 @@ void AnnotatedDataLayer<Dtype>::load_batch(Batch<Dtype>* /*batch*/) {}
 
 INSTANTIATE_CLASS(AnnotatedDataLayer);
 REGISTER_FORK_LAYER_CLASS(AnnotatedData);
-REGISTER_NO_LAYER_AXES(AnnotatedData, "every device reads the whole batch");
+REGISTER_LAYER_AXES(AnnotatedData, SourceRule);
 
 }  // namespace caffe

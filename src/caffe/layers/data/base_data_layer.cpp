@@ -9,6 +9,7 @@
 #include "caffe/util/rng.hpp"
 #include "caffe/util/threads.hpp"
 #include "fill_top.hpp"
+#include "own_items.hpp"
 #include "source_traits.hpp"
 
 namespace caffe {
@@ -63,7 +64,8 @@ BasePrefetchingDataLayer<Dtype>::BasePrefetchingDataLayer(const LayerParameter& 
     : BaseDataLayer<Dtype>(param),
       workers_(LoadThreads()),
       // While one is held by the last forward, another gives the next its shape (Reshape).
-      prefetch_(std::clamp(param.data_param().prefetch(), 2u, kMostBatches)) {
+      prefetch_(std::clamp(param.data_param().prefetch(), 2u, kMostBatches)),
+      own_(new OwnItems(param)) {
   CHECK(param.data_param().prefetch() >= 1 && param.data_param().prefetch() <= kMostBatches)
       << "Layer " << param.name() << ": prefetch must be 1 to " << kMostBatches << ".";
   for (shared_ptr<Batch<Dtype>>& batch : prefetch_) {
@@ -71,6 +73,9 @@ BasePrefetchingDataLayer<Dtype>::BasePrefetchingDataLayer(const LayerParameter& 
     prefetch_free_.push(batch.get());
   }
 }
+
+template <typename Dtype>
+BasePrefetchingDataLayer<Dtype>::~BasePrefetchingDataLayer() = default;
 
 template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
@@ -172,8 +177,9 @@ template <typename Dtype>
 NextFeed BasePrefetchingDataLayer<Dtype>::next_feed() {
   Batch<Dtype>* batch = nullptr;
   if (!prefetch_full_.try_peek(&batch)) return {};
-  const auto values = [](const Blob<Dtype>& blob) {
-    return NextFeed::Values{blob.cpu_data(), static_cast<size_t>(blob.count()) * sizeof(Dtype)};
+  const auto values = [this](const Blob<Dtype>& blob) {
+    return NextFeed::Values{blob.cpu_data() + own_->First(blob.count()),
+                            static_cast<size_t>(blob.count() / own_->parts()) * sizeof(Dtype)};
   };
   NextFeed next{batch->number_, {values(batch->data_)}};
   if (this->output_labels_) next.tops.push_back(values(batch->label_));
@@ -184,8 +190,8 @@ template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& /*bottom*/,
                                               const vector<Blob<Dtype>*>& top) {
   const Batch<Dtype>* batch = prefetch_full_.peek();
-  top[0]->ReshapeLike(batch->data_);
-  if (this->output_labels_) top[1]->ReshapeLike(batch->label_);
+  top[0]->Reshape(own_->Shape(batch->data_.shape()));
+  if (this->output_labels_) top[1]->Reshape(own_->Shape(batch->label_.shape()));
 }
 
 template <typename Dtype>
@@ -201,9 +207,9 @@ void BasePrefetchingDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
   prefetch_current_ = prefetch_full_.pop("Waiting for data");
   if (feed) feed->Tell(prefetch_current_->number_);
   const auto fill = [&context, feed, this](const Blob<Dtype>& from, Blob<Dtype>* to) {
-    CHECK_EQ(from.count(), to->count())
+    CHECK_EQ(from.count(), to->count() * own_->parts())
         << "Layer " << this->layer_param_.name() << ": forward without reshape.";
-    FillTop(context, feed, from, to);
+    FillTop(context, feed, from, to, own_->First(from.count()));
   };
   fill(prefetch_current_->data_, top[0]);
   if (this->output_labels_) fill(prefetch_current_->label_, top[1]);

@@ -4,11 +4,11 @@
 #include <numeric>
 #include <utility>
 
-#include "caffe/layer_axes.hpp"
 #include "caffe/layers/shape/permutation.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/rng.hpp"
 #include "dealing.hpp"
+#include "own_items.hpp"
 #include "layrub/base/input.hpp"
 
 #ifdef USE_OPENCV
@@ -238,6 +238,6 @@ vector<Caffe::RNG*> DataLayer<Dtype>::Generators() const {
 
 INSTANTIATE_CLASS(DataLayer);
 REGISTER_LAYER_CLASS(Data);
-REGISTER_NO_LAYER_AXES(Data, "every device reads the whole batch");
+REGISTER_LAYER_AXES(Data, SourceRule);
 
 }  // namespace caffe

@@ -1,8 +1,8 @@
 #include "caffe/layers/dense_image_data_layer.hpp"
 
-#include "caffe/layer_axes.hpp"
 #include "caffe/layers/fork_type.hpp"
 #include "caffe/util/io.hpp"
+#include "own_items.hpp"
 
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>
@@ -146,6 +146,6 @@ void DenseImageDataLayer<Dtype>::load_batch(Batch<Dtype>* /*batch*/) {}
 
 INSTANTIATE_CLASS(DenseImageDataLayer);
 REGISTER_FORK_LAYER_CLASS(DenseImageData);
-REGISTER_NO_LAYER_AXES(DenseImageData, "every device reads the whole batch");
+REGISTER_LAYER_AXES(DenseImageData, SourceRule);
 
 }  // namespace caffe

@@ -5,6 +5,7 @@
 #include "caffe/kernels/shape/copy.hpp"
 #include "caffe/layer_axes.hpp"
 #include "caffe/layers/data/fill_top.hpp"
+#include "caffe/layers/data/own_items.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/util/math_functions.hpp"
 
@@ -57,6 +58,8 @@ void DummyDataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
   CHECK(fillers <= 1 || fillers == tops)
       << "Layer " << this->layer_param_.name() << ": number of data fillers must be 0, 1 or "
       << tops << " (the number of tops), not " << fillers << ".";
+  const OwnItems own(this->layer_param_);
+  first_.clear();
   sources_.clear();
   for (int i = 0; i < std::max(1, fillers); ++i) {
     const FillerParameter filler = fillers > 0 ? param.data_filler(i) : FillerParameter();
@@ -64,7 +67,8 @@ void DummyDataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
                         filler.type() == "constant", static_cast<Dtype>(filler.value())});
   }
   for (int i = 0; i < tops; ++i) {
-    top[i]->Reshape(TopShape(i, tops));
+    top[i]->Reshape(own.Shape(TopShape(i, tops)));
+    first_.push_back(own.First(top[i]->count() * own.parts()));
     // Constants can be read before the first forward, as in Caffe; zeros are there untouched.
     const bool zeros = fillers == 0 || param.data_filler(fillers > 1 ? i : 0).value() == 0;
     if (SourceOf(i).constant && !zeros) SourceOf(i).filler->Fill(top[i]);
@@ -99,7 +103,7 @@ void DummyDataLayer<Dtype>::FillBatch(const vector<Blob<Dtype>*>& top) {
     const Caffe::RNG before{Caffe::rng_stream()};
   } const stream(seed_);
   for (size_t i = 0; i < top.size(); ++i) {
-    batch_.emplace_back(new Blob<Dtype>(top[i]->shape()));
+    batch_.emplace_back(new Blob<Dtype>(TopShape(i, top.size())));
     SourceOf(i).filler->Fill(batch_.back().get());
   }
 }
@@ -108,8 +112,11 @@ template <typename Dtype>
 NextFeed DummyDataLayer<Dtype>::next_feed() {
   if (batch_.empty()) return {};
   NextFeed next{kOnlyBatch, {}};
-  for (const auto& blob : batch_)
-    next.tops.push_back({blob->cpu_data(), static_cast<size_t>(blob->count()) * sizeof(Dtype)});
+  const int64_t parts = OwnItems(this->layer_param_).parts();
+  for (size_t i = 0; i < batch_.size(); ++i) {
+    next.tops.push_back({batch_[i]->cpu_data() + first_[i],
+                         static_cast<size_t>(batch_[i]->count() / parts) * sizeof(Dtype)});
+  }
   return next;
 }
 
@@ -120,13 +127,19 @@ void DummyDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
   if (!this->layer_param_.dummy_data_param().refill()) {
     if (batch_.empty()) FillBatch(top);
     if (this->feed()) this->feed()->Tell(kOnlyBatch);
-    for (size_t i = 0; i < top.size(); ++i) FillTop(context, this->feed(), *batch_[i], top[i]);
+    for (size_t i = 0; i < top.size(); ++i) {
+      FillTop(context, this->feed(), *batch_[i], top[i], first_[i]);
+    }
     return;
   }
   for (size_t i = 0; i < top.size(); ++i) {
     const Source& source = SourceOf(i);
     if (source.constant) {
       kernels::Fill(context, top[i]->count(), source.value, MutableData(context, top[i]));
+    } else if (this->layer_param_.has_layout()) {
+      Blob<Dtype> whole(TopShape(i, top.size()));
+      source.filler->Fill(&whole);
+      FillTop(context, nullptr, whole, top[i], first_[i]);
     } else {
       source.filler->Fill(top[i]);
     }
@@ -135,6 +148,6 @@ void DummyDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
 
 INSTANTIATE_CLASS(DummyDataLayer);
 REGISTER_LAYER_CLASS(DummyData);
-REGISTER_NO_LAYER_AXES(DummyData, "every device reads the whole batch");
+REGISTER_LAYER_AXES(DummyData, SourceRule);
 
 }  // namespace caffe

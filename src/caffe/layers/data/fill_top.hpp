@@ -7,14 +7,15 @@
 
 namespace caffe {
 
-/// Copies `from`, a blob on the host, to `top`, which has as many values. With a `feed`
+/// Fills `top` with the values of `from`, a blob on the host, from number `first` on. With a `feed`
 /// (Layer::feed) the copy may still be on its way when this returns.
 template <typename Dtype>
-void FillTop(const DeviceContext& context, HostFeed* feed, const Blob<Dtype>& from,
-             Blob<Dtype>* top) {
-  const size_t bytes = static_cast<size_t>(from.count()) * sizeof(Dtype);
-  if (feed && feed->Copy(top->data().get(), from.cpu_data(), bytes)) return;
-  kernels::CopyFromHost(context, from.count(), from.cpu_data(), MutableData(context, top));
+void FillTop(const DeviceContext& context, HostFeed* feed, const Blob<Dtype>& from, Blob<Dtype>* top,
+             int64_t first = 0) {
+  const Dtype* const values = from.cpu_data() + first;
+  const size_t bytes = static_cast<size_t>(top->count()) * sizeof(Dtype);
+  if (feed && feed->Copy(top->data().get(), values, bytes)) return;
+  kernels::CopyFromHost(context, top->count(), values, MutableData(context, top));
 }
 
 /// The same for values in memory that the caller may need again at once, or that is not pinned:

@@ -2,12 +2,12 @@
 
 #include <numeric>
 
-#include "caffe/layer_axes.hpp"
 #include "caffe/layers/shape/permutation.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/rng.hpp"
 #include "dealing.hpp"
+#include "own_items.hpp"
 
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>
@@ -229,6 +229,6 @@ vector<Caffe::RNG*> ImageDataLayer<Dtype>::Generators() const {
 
 INSTANTIATE_CLASS(ImageDataLayer);
 REGISTER_LAYER_CLASS(ImageData);
-REGISTER_NO_LAYER_AXES(ImageData, "every device reads the whole batch");
+REGISTER_LAYER_AXES(ImageData, SourceRule);
 
 }  // namespace caffe

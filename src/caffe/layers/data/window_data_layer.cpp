@@ -2,10 +2,10 @@
 
 #include <climits>
 
-#include "caffe/layer_axes.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/rng.hpp"
+#include "own_items.hpp"
 #include "window_crop.hpp"
 #include "window_file.hpp"
 
@@ -246,6 +246,6 @@ void WindowDataLayer<Dtype>::load_batch(Batch<Dtype>* /*batch*/) {}
 
 INSTANTIATE_CLASS(WindowDataLayer);
 REGISTER_LAYER_CLASS(WindowData);
-REGISTER_NO_LAYER_AXES(WindowData, "every device reads the whole batch");
+REGISTER_LAYER_AXES(WindowData, SourceRule);
 
 }  // namespace caffe

@@ -1,0 +1,334 @@
+// Nets that are divided among devices learn what they learn as a whole, and go on from each other's
+// snapshots.
+#include <rapidcheck.h>
+
+#include "caffe/util/io.hpp"
+#include "caffe/util/signal_handler.h"
+#include "divided_nets.hpp"
+
+namespace caffe {
+namespace {
+
+using layrub::partition::Partition;
+using layrub::partition::Wish;
+
+constexpr double kTolerance = 1e-9;
+
+/// A net of random layers, with branches that are added or joined, and layers in place.
+class RandomNet {
+ public:
+  static NetParameter Make() {
+    RandomNet net;
+    net.text_ = R"(layer { name: "data" type: "DummyData" top: "v0"
+      dummy_data_param { shape { dim: 8 dim: 4 dim: 4 dim: 4 } data_filler { type: "gaussian" std: 1 } } })";
+    net.channels_ = {4};
+    net.AddConvolution();
+    const int layers = *rc::gen::inRange(1, 7);
+    for (int i = 0; i < layers; ++i) net.AddLayer();
+    net.AddEnd();
+    return testing::NetOfText(net.text_);
+  }
+
+ private:
+  string Blob(int i) const { return "v" + std::to_string(i); }
+  int Any() const { return *rc::gen::inRange(0, static_cast<int>(channels_.size())); }
+  void Layer(const string& type, const vector<int>& bottoms, int channels, const string& more) {
+    text_ += "layer { name: \"l" + std::to_string(++layers_) + "\" type: \"" + type + "\"";
+    for (const int bottom : bottoms) text_ += " bottom: \"" + Blob(bottom) + "\"";
+    text_ += " top: \"" + Blob(static_cast<int>(channels_.size())) + "\" " + more + " }\n";
+    channels_.push_back(channels);
+  }
+  void InPlace(const string& type, const string& more = "") {
+    const string blob = Blob(static_cast<int>(channels_.size()) - 1);
+    text_ += "layer { name: \"l" + std::to_string(++layers_) + "\" type: \"" + type +
+             "\" bottom: \"" + blob + "\" top: \"" + blob + "\" " + more + " }\n";
+  }
+  void AddConvolution() {
+    const int channels = *rc::gen::element(2, 4, 8, 6);
+    const string bias = *rc::gen::arbitrary<bool>() ? "bias_filler { type: \"uniform\" }"
+                                                    : "bias_term: false";
+    Layer("Convolution", {Any()}, channels,
+          "convolution_param { num_output: " + std::to_string(channels) +
+              " kernel_size: 3 pad: 1 weight_filler { type: \"xavier\" } " + bias + " }");
+  }
+  void AddLayer() {
+    const int bottom = Any();
+    switch (*rc::gen::inRange(0, 6)) {
+      case 0:
+        return InPlace("ReLU", "relu_param { negative_slope: 0.2 }");
+      case 1:
+        return InPlace("Dropout", "dropout_param { dropout_ratio: 0.3 }");
+      case 2:
+        return Layer("BatchNorm", {bottom}, channels_[bottom], "");
+      case 3: {
+        const int other = Any();
+        return Layer("Concat", {bottom, other}, channels_[bottom] + channels_[other], "");
+      }
+      case 4:
+        for (size_t other = 0; other < channels_.size(); ++other) {
+          if (static_cast<int>(other) != bottom && channels_[other] == channels_[bottom])
+            return Layer("Eltwise", {bottom, static_cast<int>(other)}, channels_[bottom], "");
+        }
+        return AddConvolution();
+      default:
+        return AddConvolution();
+    }
+  }
+  void AddEnd() {
+    const int last = static_cast<int>(channels_.size()) - 1;
+    text_ += "layer { name: \"fc\" type: \"InnerProduct\" bottom: \"" + Blob(last) +
+             "\" top: \"fc\" inner_product_param { num_output: 4 weight_filler { type: \"xavier\" } "
+             "} } layer { name: \"label\" type: \"DummyData\" top: \"label\" dummy_data_param { shape { "
+             "dim: 8 } data_filler { type: \"integer\" max: 3 } } } layer { name: \"loss\" type: "
+             "\"SoftmaxWithLoss\" bottom: \"fc\" bottom: \"label\" top: \"loss\" }";
+  }
+
+  string text_;
+  vector<int> channels_;  ///< of the blobs
+  int layers_ = 0;
+};
+
+Wish ArbitraryWish(const NetAxes& axes) {
+  Wish wish;
+  wish.cut_all = *rc::gen::arbitrary<bool>();
+  // Some axes, by chance, are not cut.
+  const auto seed = *rc::gen::inRange(0, 1000);
+  wish.allows_at = [&axes, seed](int level, int op, int axis) {
+    const int all = static_cast<int>(axes.network.operations[op].axes.size());
+    return all < 2 || (31 * seed + 7 * op + 3 * level) % all != axis;
+  };
+  return wish;
+}
+
+TEST(DividedTraining, OfRandomNetsLearnsWhatTheWholeNetLearns) {
+  string folder;
+  MakeTempDir(&folder);
+  EXPECT_TRUE(rc::check([&] {
+    const NetParameter net = RandomNet::Make();
+    const int levels = *rc::gen::inRange(1, 3);
+    const SolverParameter whole = testing::SolverOf(net);
+    const NetAxes axes = testing::AxesOfNet(net);
+    const Partition partition = Search(axes.network, levels, ArbitraryWish(axes));
+    SolverParameter local = testing::LocalSolver(whole, axes, partition);
+    if (*rc::gen::arbitrary<bool>()) local.mutable_placement()->set_strategy("sqrt");
+    testing::ExpectClose(testing::TrainWhole(whole),
+                         testing::TrainDivided(whole, local, 1 << levels, folder + "/run"),
+                         kTolerance);
+    RC_ASSERT(!::testing::Test::HasFailure());
+  }));
+}
+
+/// A small net in which each way to cut pays somewhere.
+SolverParameter Solver() {
+  SolverParameter param = testing::SolverOf(testing::NetOfText(R"(
+    name: "small"
+    layer { name: "data" type: "DummyData" top: "data" top: "label" include { phase: TRAIN }
+      dummy_data_param { shape { dim: 8 dim: 4 dim: 4 dim: 4 } shape { dim: 8 }
+        data_filler { type: "gaussian" std: 1 } data_filler { type: "integer" max: 3 } } }
+    layer { name: "data" type: "DummyData" top: "data" top: "label" include { phase: TEST }
+      dummy_data_param { shape { dim: 6 dim: 4 dim: 4 dim: 4 } shape { dim: 6 }
+        data_filler { type: "gaussian" std: 1 } data_filler { type: "integer" max: 3 } } }
+    layer { name: "conv" type: "Convolution" bottom: "data" top: "conv"
+      convolution_param { num_output: 8 kernel_size: 3 weight_filler { type: "xavier" } } }
+    layer { name: "bn" type: "BatchNorm" bottom: "conv" top: "conv" }
+    layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" }
+    layer { name: "fc1" type: "InnerProduct" bottom: "conv" top: "fc1"
+      inner_product_param { num_output: 64 weight_filler { type: "xavier" } bias_filler { type: "uniform" } } }
+    layer { name: "drop" type: "Dropout" bottom: "fc1" top: "fc1" }
+    layer { name: "fc2" type: "InnerProduct" bottom: "fc1" top: "fc2"
+      inner_product_param { num_output: 4 weight_filler { type: "xavier" } bias_filler { type: "uniform" } } }
+    layer { name: "loss" type: "SoftmaxWithLoss" bottom: "fc2" bottom: "label" top: "loss" }
+    layer { name: "accuracy" type: "Accuracy" bottom: "fc2" bottom: "label" top: "accuracy" include { phase: TEST } })"));
+  param.set_max_iter(6);
+  return param;
+}
+
+Partition CutAll(const NetAxes& axes, int levels) {
+  Wish wish;
+  wish.cut_all = true;
+  return Search(axes.network, levels, wish);
+}
+
+class Divided : public ::testing::Test {
+ protected:
+  Divided() { MakeTempDir(&folder_); }
+
+  /// Trains to `iterations` on so many devices, one being the whole net, from a state unless that is
+  /// empty. The weights, and a snapshot that begins with `prefix`.
+  testing::Weights Train(SolverParameter whole, int devices, const string& prefix,
+                         const string& state = "") {
+    whole.set_snapshot_prefix(folder_ + "/" + prefix);
+    whole.set_snapshot_after_train(true);
+    if (devices == 1) {
+      std::unique_ptr<caffe::Solver<double>> solver(
+          SolverRegistry<double>::CreateSolver(whole));
+      if (!state.empty()) solver->Restore(state.c_str());
+      solver->Solve();
+    } else {
+      int levels = 0;
+      while (1 << levels < devices) ++levels;
+      const NetAxes axes = testing::AxesOfNet(whole.net_param());
+      const SolverParameter local = testing::LocalSolver(whole, axes, CutAll(axes, levels));
+      testing::OnDevices(devices, [&](layrub::Communicator* group) {
+        const std::unique_ptr<caffe::Solver<double>> solver(
+            SolverRegistry<double>::CreateSolver(local));
+        DividedTraining<double> training(solver.get(), whole, group);
+        if (!state.empty()) training.Restore(state);
+        CHECK(solver->Place().ok());
+        training.Solve();
+      });
+    }
+    NetParameter net;
+    ReadProtoFromBinaryFileOrDie(StateOf(prefix, whole.max_iter(), ".caffemodel"), &net);
+    return testing::WeightsOf(net);
+  }
+
+  string StateOf(const string& prefix, int iteration, const string& ending = ".solverstate") const {
+    return folder_ + "/" + prefix + "_iter_" + std::to_string(iteration) + ending;
+  }
+
+  string folder_;
+};
+
+TEST_F(Divided, TrainingGoesOnFromASnapshotOnAnyNumberOfDevices) {
+  const SolverParameter whole = Solver();
+  const testing::Weights expected = Train(whole, 1, "all");
+  SolverParameter half = whole;
+  half.set_max_iter(3);
+  for (const int before : {1, 2, 4}) {
+    Train(half, before, "half");
+    for (const int after : {1, 2, 4}) {
+      SCOPED_TRACE(std::to_string(before) + " devices, then " + std::to_string(after));
+      testing::ExpectClose(expected, Train(whole, after, "rest", StateOf("half", 3)), kTolerance);
+    }
+  }
+}
+
+TEST_F(Divided, TrainingHasTheHistoryOfOtherSolversToo) {
+  for (const char* type : {"Adam", "AdaDelta", "Nesterov"}) {
+    SolverParameter whole = Solver();
+    whole.set_type(type);
+    whole.set_base_lr(0.01f);
+    whole.set_delta(1e-4f);
+    if (string(type) == "AdaDelta") whole.set_momentum(0.95f);
+    const testing::Weights expected = Train(whole, 1, "all");
+    SolverParameter half = whole;
+    half.set_max_iter(3);
+    Train(half, 4, "half");
+    SCOPED_TRACE(type);
+    testing::ExpectClose(expected, Train(whole, 2, "rest", StateOf("half", 3)), 1e-8);
+  }
+}
+
+TEST_F(Divided, GradientsAreClippedByTheNormOfTheWholeNet) {
+  SolverParameter whole = Solver();
+  whole.set_clip_gradients(0.05f);
+  const testing::Weights expected = Train(whole, 1, "one");
+  EXPECT_NE(expected, Train(Solver(), 1, "unclipped"));
+  testing::ExpectClose(expected, Train(whole, 4, "four"), kTolerance);
+}
+
+TEST_F(Divided, HdfFilesHoldTheWholeNet) {
+  SolverParameter whole = Solver();
+  const testing::Weights expected = Train(whole, 1, "all");
+  SolverParameter half = whole;
+  half.set_max_iter(3);
+  half.set_snapshot_format(SolverParameter_SnapshotFormat_HDF5);
+  half.set_snapshot(3);
+  half.set_snapshot_after_train(false);
+  half.set_snapshot_prefix(folder_ + "/half");
+  const NetAxes axes = testing::AxesOfNet(whole.net_param());
+  const SolverParameter local = testing::LocalSolver(half, axes, CutAll(axes, 1));
+  testing::OnDevices(2, [&](layrub::Communicator* group) {
+    const std::unique_ptr<caffe::Solver<double>> solver(
+        SolverRegistry<double>::CreateSolver(local));
+    DividedTraining<double> training(solver.get(), half, group);
+    CHECK(solver->Place().ok());
+    training.Solve();
+  });
+  testing::ExpectClose(expected, Train(whole, 1, "rest", StateOf("half", 3, ".solverstate.h5")),
+                       kTolerance);
+}
+
+TEST_F(Divided, WeightsOfAFileAreTakenUpAndOthersStay) {
+  const SolverParameter whole = Solver();
+  Train(whole, 1, "first");
+  NetParameter some;
+  ReadProtoFromBinaryFileOrDie(StateOf("first", 6, ".caffemodel"), &some);
+  for (LayerParameter& layer : *some.mutable_layer()) {
+    if (layer.name() == "fc2") layer.set_name("another");
+  }
+  const string weights = folder_ + "/some.caffemodel";
+  WriteProtoToBinaryFile(some, weights);
+  SolverParameter tuned = whole;
+  tuned.add_weights(weights);
+  const testing::Weights expected = Train(tuned, 1, "one");
+  const NetAxes axes = testing::AxesOfNet(whole.net_param());
+  SolverParameter local = testing::LocalSolver(whole, axes, CutAll(axes, 2));
+  tuned.set_snapshot_prefix(folder_ + "/four");
+  local.set_snapshot_prefix(folder_ + "/four");
+  local.set_snapshot_after_train(true);
+  testing::OnDevices(4, [&](layrub::Communicator* group) {
+    const std::unique_ptr<caffe::Solver<double>> solver(
+        SolverRegistry<double>::CreateSolver(local));
+    DividedTraining<double> training(solver.get(), tuned, group);
+    training.LoadWeights(weights);
+    CHECK(solver->Place().ok());
+    training.Solve();
+  });
+  NetParameter net;
+  ReadProtoFromBinaryFileOrDie(StateOf("four", 6, ".caffemodel"), &net);
+  testing::ExpectClose(expected, testing::WeightsOf(net), kTolerance);
+}
+
+TEST_F(Divided, APlanOfAnotherDeviceIsRefused) {
+  const SolverParameter whole = Solver();
+  const NetAxes axes = testing::AxesOfNet(whole.net_param());
+  const SolverParameter local = testing::LocalSolver(whole, axes, CutAll(axes, 1));
+  string said;
+  try {
+    const ThrowOnError scope;
+    testing::OnDevices(2, [&](layrub::Communicator* group) {
+      const ThrowOnError throws;
+      SolverParameter own = local;
+      own.mutable_placement()->set_strategy(group->rank() == 0 ? "keep" : "liveness");
+      const std::unique_ptr<caffe::Solver<double>> solver(
+          SolverRegistry<double>::CreateSolver(own));
+      DividedTraining<double> training(solver.get(), whole, group);
+      CHECK(solver->Place().ok());
+      training.Solve();
+    });
+  } catch (const std::exception& error) {
+    said = error.what();
+  }
+  EXPECT_NE(string::npos, said.find("Device 1 has another plan than device 0")) << said;
+}
+
+TEST_F(Divided, AnErrorOnOneDeviceEndsAll) {
+  const SolverParameter whole = Solver();
+  const NetAxes axes = testing::AxesOfNet(whole.net_param());
+  const SolverParameter local = testing::LocalSolver(whole, axes, CutAll(axes, 2));
+  for (const int failing : {0, 3}) {
+    string said;
+    try {
+      testing::OnDevices(4, [&](layrub::Communicator* group) {
+        const std::unique_ptr<caffe::Solver<double>> solver(
+            SolverRegistry<double>::CreateSolver(local));
+        DividedTraining<double> training(solver.get(), whole, group);
+        CHECK(solver->Place().ok());
+        struct Failure : caffe::Solver<double>::Callback {
+          void on_start() override {}
+          void on_gradients_ready() override { throw std::runtime_error("out of order"); }
+        } failure;
+        if (group->rank() == failing) solver->add_callback(&failure);
+        training.Solve();
+      });
+    } catch (const std::exception& error) {
+      said = error.what();
+    }
+    EXPECT_EQ("out of order", said);
+  }
+}
+
+}  // namespace
+}  // namespace caffe

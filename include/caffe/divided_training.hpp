@@ -33,7 +33,11 @@ class DividedTraining : public Solver<Dtype>::Callback {
   void Restore(const string& state_file);
   /// Takes up the weights in a file, as SolverParameter::weights names one.
   void LoadWeights(const string& file);
-  /// Solver::Solve, for every member. On rank 0 the solver is asked what the user wants
+  /// Solver::Place, for every member. Not ok for all of them where one cannot, or where one has
+  /// another plan than rank 0: only members that run their operations in one order meet in every
+  /// exchange.
+  layrub::Status Place();
+  /// Solver::Solve, for every member, once they are placed. On rank 0 the solver is asked what the user wants
   /// (Solver::SetActionFunction); `requests` (may be empty) is what the user asks other members for.
   void Solve(const ActionCallback& requests = ActionCallback());
   /// What users have asked the other members for, one request at a time. On rank 0.
@@ -43,11 +47,11 @@ class DividedTraining : public Solver<Dtype>::Callback {
   void on_start() override;
   void on_test_batch(int net, int batch) override;
   void on_gradients_ready() override;
+  void on_last_update_done() override;
 
  private:
   std::unique_ptr<Solver<Dtype>> WholeSolver() const;
   void TakePartsOf(Solver<Dtype>* whole);
-  void ComparePlans();
   void GoOn();
   void Tell(const string& word);
   /// On other members than rank 0: does what rank 0 says, until that says `word`, or, where it says

@@ -34,6 +34,11 @@ NetAxes AxesOf(const NetParameter& net, const NetParameter& shapes, const layrub
 /// "/bias" behind the name.
 NetParameter LocalNet(const NetAxes& axes, const layrub::partition::Partition& partition);
 
+/// The partition of a net that shares parameters by name with one that is divided as `partition`
+/// says, as a test net does: those lie on the devices as they lie there.
+layrub::partition::Partition PartitionLike(const NetAxes& net, const NetAxes& other,
+                                           const layrub::partition::Partition& partition);
+
 template <typename Dtype>
 class Net;
 

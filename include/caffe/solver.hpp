@@ -146,6 +146,8 @@ class Solver {
     virtual void on_start() = 0;
     virtual void on_gradients_ready() = 0;
     virtual void on_update_done() {}  ///< iter() counts the iteration
+    /// Solve has made all iterations; its last display and test come.
+    virtual void on_last_update_done() {}
     /// Before each batch of a test of `net`, and when its scores are there.
     virtual void on_test_batch(int /*net*/, int /*batch*/) {}
     virtual void on_test_done(int /*net*/) {}

@@ -1,5 +1,8 @@
 #include "layrub/divided_solver.hpp"
 
+#include <glog/logging.h>
+
+#include <algorithm>
 #include <climits>
 #include <utility>
 
@@ -29,9 +32,13 @@ SolverParameter LocalSolver(const SolverParameter& whole, int devices) {
   if (!options.ok()) Fail(options.status().message);
   ApplyMachineFlags(&options.value());
   FLAGS_devices = devices;
+  // The nets that are tried are not told of.
+  const int log_level = std::exchange(
+      FLAGS_minloglevel, std::max(FLAGS_minloglevel, int{google::GLOG_WARNING}));
   const PartitionedNets divided = PartitionOfFlags(nets, options.value());
-  LOG(INFO) << "The net is divided among " << devices << " devices: --partition=" << divided.name
-            << ", found in " << divided.search_seconds << " s";
+  FLAGS_minloglevel = log_level;
+  LOG(INFO) << "The net is divided among " << devices << " processes, as 'layrub plan --devices="
+            << devices << " --partition=" << divided.name << "' shows";
   SolverParameter local = whole;
   local.clear_net();
   local.clear_net_param();
@@ -93,8 +100,8 @@ void FollowDivided(layrub::RankCommunicator* ranks) {
   const std::string snapshot = ranks->Receive(0);
   try {
     const DividedSolver made = Make(ranks, local, whole, snapshot);
-    const layrub::Status placed = made.solver->Place();
-    CHECK(placed.ok()) << placed.message;
+    // The first process says why it cannot.
+    if (!made.training->Place().ok()) throw layrub::GroupFailed("");
     signals.BeginTraining();
     made.training->Solve(signals.GetActionFunction());
   } catch (const layrub::GroupFailed&) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <ctime>
 #include <iomanip>
-#include <map>
 #include <optional>
 #include <sstream>
 
@@ -33,11 +32,6 @@ constexpr size_t kNameWidth = 24, kAxisWidth = 9, kRows = 30;
 /// The name of an axis, or "whole".
 std::string NameOf(const Operation& op, int axis) {
   return axis < 0 ? "whole" : op.axes[axis].name;
-}
-
-/// By parameter: the dimension that is cut where `axis` is; -1: none.
-std::vector<int> ParamDims(const Operation& op, int axis) {
-  return axis < 0 ? std::vector<int>(op.params.size(), -1) : op.axes[axis].params;
 }
 
 NetAxes AxesOfNet(const NetParameter& net, const Machine& machine) {
@@ -71,50 +65,14 @@ std::vector<Wish> WishesOf(const std::string& name, const Machine& machine) {
   return {fast, small, tofu, data};
 }
 
-/// Test nets are divided so that their parameters lie as those of the training net.
-NetParameter DividedTest(const NetParameter& test, const NetAxes& axes, const Partition& partition,
-                         const Machine& machine) {
-  const NetAxes of_test = AxesOfNet(test, machine);
-  std::map<std::string, int> trained;
-  for (size_t o = 0; o < axes.network.operations.size(); ++o)
-    trained[axes.network.operations[o].name] = static_cast<int>(o);
-  Wish wish;
-  wish.allows_at = [&](int level, int op, int axis) {
-    const Operation& tests = of_test.network.operations[op];
-    const auto found = trained.find(tests.name);
-    if (found == trained.end()) return true;
-    const Operation& trains = axes.network.operations[found->second];
-    return ParamDims(tests, axis) == ParamDims(trains, partition.axes[level][found->second]);
-  };
-  // A bias that is added to a sum lies as the sum does.
-  std::map<int, std::pair<int, int>> sums;  // by value of the test net: that of the other, and the channels
-  for (size_t o = 0; o < of_test.network.operations.size(); ++o) {
-    const auto found = trained.find(of_test.network.operations[o].name);
-    if (found == trained.end()) continue;
-    const auto& rule_axes = axes.rules[found->second].axes;
-    for (size_t a = 0; a < rule_axes.size(); ++a) {
-      if (rule_axes[a].on_sum.type().empty() ||
-          Parts(partition, found->second, static_cast<int>(a)) == 1)
-        continue;
-      sums[of_test.network.operations[o].outputs[0]] = {
-          axes.network.operations[found->second].outputs[0], rule_axes[a].on_sum.bias_param().axis()};
-    }
-  }
-  wish.allows_home_at = [&](int level, int value, layrub::Level home) {
-    const auto found = sums.find(value);
-    if (found == sums.end()) return true;
-    const auto [other, channels] = found->second;
-    const layrub::Level cut = layrub::Cut(channels);
-    return (home == cut) == (partition.homes[level][other] == cut);
-  };
-  return caffe::LocalNet(of_test, Search(of_test.network, partition.levels(), wish));
-}
-
 WantedNets Divided(const WantedNets& nets, const NetAxes& axes, const Partition& partition,
                    const Machine& machine) {
   WantedNets local = nets;
   local.net = caffe::LocalNet(axes, partition);
-  for (NetParameter& test : local.tests) test = DividedTest(test, axes, partition, machine);
+  for (NetParameter& test : local.tests) {
+    const NetAxes of_test = AxesOfNet(test, machine);
+    test = caffe::LocalNet(of_test, caffe::PartitionLike(of_test, axes, partition));
+  }
   return local;
 }
 

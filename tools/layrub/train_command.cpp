@@ -248,7 +248,7 @@ int Train(layrub::RankCommunicator* ranks) {
   ApplyMachineFlags(solver->mutable_placement_extra());
   const layrub::Status placed = [&] {
     const Activity activity("looking for a plan");
-    return solver->Place();
+    return divides ? divided.training->Place() : solver->Place();
   }();
   if (!placed.ok()) return ExitCode(placed);
   WarnOfForeignProfile(solver->net()->planned()->graph(), MachineFlag());

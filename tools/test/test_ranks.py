@@ -33,36 +33,15 @@ def mpirun(ranks, *args):
 
 
 @unittest.skipUnless(HAS_MPI, "this build has no MPI, or there is no mpirun")
-class Ranks(DigitsTest):
+class RanksTest(DigitsTest):
     def assert_same(self, *files):
         same = run("diff", *files)
         self.assertEqual(0, same.code, same.out)
 
-    def test_learn_the_bits_of_as_many_threads(self):
-        write("solver.prototxt", SOLVER + "snapshot: 2 average_loss: 3")
-        threads = run("train", "--solver=solver.prototxt", "--cpu_solvers=3", "--threads=1")
-        self.assertEqual(0, threads.code, threads.last)
-        for file in ("run_iter_4.caffemodel", "run_iter_2.solverstate", "run_iter_2.caffemodel"):
-            os.rename(file, file.replace("run", "threads"))
-        ranks = mpirun(3, "train", "--solver=solver.prototxt", "--threads=1", "--json_summary=summary.json")
-        self.assertEqual(0, ranks.code, ranks.last)
-        self.assert_same("threads_iter_4.caffemodel", "run_iter_4.caffemodel")
-        for line in ("Training with 3 solvers", "Iteration 2, lr = ", "Iteration 4, Testing net", "Optimization Done.\n"):
-            self.assertEqual(1 + (line[0] == "O"), len(re.findall(line, ranks.err)), line)
-        # A state has the progress of all, whoever wrote it, and goes on in a budget.
-        os.rename("run_iter_4.caffemodel", "whole.caffemodel")
-        shutil.copy("run_iter_2.solverstate", "ranks.solverstate")
-        for state, args in (("run_iter_2.solverstate", ()), ("threads_iter_2.solverstate", ("--placement=hybrid",))):
-            if state.startswith("threads"):  # it names its weights as they were named then
-                shutil.copy("threads_iter_2.caffemodel", "run_iter_2.caffemodel")
-            again = mpirun(3, "train", "--solver=solver.prototxt", "--threads=1", "--snapshot=" + state, *args)
-            self.assertEqual(0, again.code, again.last)
-            self.assert_same("whole.caffemodel", "run_iter_4.caffemodel")
-
-    def train_on(self, ranks, line="Iteration 100"):
+    def train_on(self, ranks, line="Iteration 100", *args):
         """mpirun in the middle of a training, and its processes by rank."""
         write("long.prototxt", LONG)
-        process = start(ranks, "train", "--solver=long.prototxt")
+        process = start(ranks, "train", "--solver=long.prototxt", *args)
         for text in process.stderr:
             if line in text:
                 break
@@ -86,6 +65,38 @@ class Ranks(DigitsTest):
             time.sleep(0.05)
         self.assertLess(time.time() - before, seconds, err[-1000:])
         return err
+
+    def said_once(self, case):
+        code, text, *args = case
+        result = mpirun(*args)
+        self.assertEqual(code, result.code, result.last)
+        said = [line for line in result.err.splitlines() if re.match("F|layrub: |ERROR: ", line)]
+        said = [line for line in said if "ended at once by SIGTERM" not in line]  # of mpirun, when another one has failed
+        self.assertEqual(1, len(said), result.err[-2000:])
+        self.assertIn(text, said[0])
+
+
+class Ranks(RanksTest):
+    def test_learn_the_bits_of_as_many_threads(self):
+        write("solver.prototxt", SOLVER + "snapshot: 2 average_loss: 3")
+        threads = run("train", "--solver=solver.prototxt", "--cpu_solvers=3", "--threads=1")
+        self.assertEqual(0, threads.code, threads.last)
+        for file in ("run_iter_4.caffemodel", "run_iter_2.solverstate", "run_iter_2.caffemodel"):
+            os.rename(file, file.replace("run", "threads"))
+        ranks = mpirun(3, "train", "--solver=solver.prototxt", "--threads=1", "--json_summary=summary.json")
+        self.assertEqual(0, ranks.code, ranks.last)
+        self.assert_same("threads_iter_4.caffemodel", "run_iter_4.caffemodel")
+        for line in ("Training with 3 solvers", "Iteration 2, lr = ", "Iteration 4, Testing net", "Optimization Done.\n"):
+            self.assertEqual(1 + (line[0] == "O"), len(re.findall(line, ranks.err)), line)
+        # A state has the progress of all, whoever wrote it, and goes on in a budget.
+        os.rename("run_iter_4.caffemodel", "whole.caffemodel")
+        shutil.copy("run_iter_2.solverstate", "ranks.solverstate")
+        for state, args in (("run_iter_2.solverstate", ()), ("threads_iter_2.solverstate", ("--placement=hybrid",))):
+            if state.startswith("threads"):  # it names its weights as they were named then
+                shutil.copy("threads_iter_2.caffemodel", "run_iter_2.caffemodel")
+            again = mpirun(3, "train", "--solver=solver.prototxt", "--threads=1", "--snapshot=" + state, *args)
+            self.assertEqual(0, again.code, again.last)
+            self.assert_same("whole.caffemodel", "run_iter_4.caffemodel")
 
     def test_end_within_ten_seconds_when_one_is_killed(self):
         process, pids = self.train_on(3)
@@ -124,15 +135,6 @@ class Ranks(DigitsTest):
             (1, "'plan' runs in one process", 2, "plan", solver),
             # In one of them alone.
             (1, "no machine 'nowhere'", 1, "train", solver, ":", "-np", "1", LAYRUB, "train", "--machine=nowhere")))
-
-    def said_once(self, case):
-        code, text, *args = case
-        result = mpirun(*args)
-        self.assertEqual(code, result.code, result.last)
-        said = [line for line in result.err.splitlines() if re.match("F|layrub: |ERROR: ", line)]
-        said = [line for line in said if "ended at once by SIGTERM" not in line]  # of mpirun, when another one has failed
-        self.assertEqual(1, len(said), result.err[-2000:])
-        self.assertIn(text, said[0])
 
     @unittest.skipUnless(test_fake_gpu.FAKE, "there is no library with a fake GPU: its build needs CUDA's headers")
     def test_each_has_a_gpu_of_its_own(self):

@@ -11,6 +11,9 @@
 #include "caffe/util/shape_only.hpp"
 
 namespace caffe {
+
+using layrub::Status;
+
 namespace {
 
 // What rank 0 says to the others.
@@ -99,7 +102,6 @@ void DividedTraining<Dtype>::LoadWeights(const string& file) {
 template <typename Dtype>
 void DividedTraining<Dtype>::Solve(const ActionCallback& requests) {
   requests_ = requests;
-  ComparePlans();
   try {
     solver_->Solve();
     group_->rank() == 0 ? Tell(kTrainingEnds) : Await(kTrainingEnds);
@@ -108,20 +110,26 @@ void DividedTraining<Dtype>::Solve(const ActionCallback& requests) {
   }
 }
 
-/// All members run their operations in one order, and so meet in every exchange.
 template <typename Dtype>
-void DividedTraining<Dtype>::ComparePlans() {
-  CHECK(solver_->net()->planned()) << "The nets are placed before they are trained.";
-  const string mine = ChecksumOfPlan(*solver_->net()->planned());
+Status DividedTraining<Dtype>::Place() {
+  Status status = solver_->Place();
+  const string own = status.ok() ? ChecksumOfPlan(*solver_->net()->planned()) : status.message;
   if (group_->rank() > 0) {
-    group_->Send(0, mine);
-    return;
+    group_->Send(0, own);
+    const bool goes_on = group_->Receive(0) == kGoOn;
+    return goes_on || !status.ok() ? status : Status::Invalid("another device cannot be placed");
   }
   for (int rank = 1; rank < group_->size(); ++rank) {
-    CHECK(group_->Receive(rank) == mine)
-        << "Device " << rank << " has another plan than device 0: give all processes the same "
-        << "flags, and machines that are alike.";
+    const string other = group_->Receive(rank);
+    if (!status.ok() || other == own) continue;
+    status = Status::Invalid("device " + std::to_string(rank) + " of " +
+                             std::to_string(group_->size()) +
+                             " has another plan than device 0 (give all processes the same flags, "
+                             "and machines that are alike), or none: " +
+                             other);
   }
+  Tell(status.ok() ? kGoOn : kTrainingEnds);
+  return status;
 }
 
 template <typename Dtype>
@@ -133,10 +141,11 @@ template <typename Dtype>
 void DividedTraining<Dtype>::Await(const string& word) {
   while (true) {
     std::optional<string> said;
-    while (!(said = group_->Receive(0, requests_ ? 0.2 : layrub::kForever))) {
-      const SolverAction::Enum request = requests_();
+    while (!said) {
+      const SolverAction::Enum request = requests_ ? requests_() : SolverAction::NONE;
       if (request != SolverAction::NONE)
         group_->Send(0, std::to_string(static_cast<int>(request)));
+      said = group_->Receive(0, requests_ ? 0.2 : layrub::kForever);
     }
     if (*said == kTakeSnapshot) Snapshot();
     if (*said == word) return;
@@ -165,6 +174,11 @@ void DividedTraining<Dtype>::on_start() {
 
 template <typename Dtype>
 void DividedTraining<Dtype>::on_test_batch(int /*net*/, int /*batch*/) {
+  GoOn();
+}
+
+template <typename Dtype>
+void DividedTraining<Dtype>::on_last_update_done() {
   GoOn();
 }
 

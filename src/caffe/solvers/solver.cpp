@@ -223,6 +223,7 @@ void Solver<Dtype>::Solve(const char* resume_file) {
     return;
   }
   KeepProgress();
+  for (Callback* callback : callbacks_) callback->on_last_update_done();
   // The loop displays and tests before its updates; once more for what the last one has changed.
   if (param_.display() && iter_ % param_.display() == 0) {
     Dtype loss;

@@ -53,12 +53,16 @@ inline NetAxes AxesOfNet(const NetParameter& net, Phase phase = TRAIN) {
   return AxesOf(filtered, filtered, layrub::Machine());
 }
 
-/// The solver of each device.
+/// The solver of each device, with the test net of the same net if `whole` has test_iter.
 inline SolverParameter LocalSolver(const SolverParameter& whole, const NetAxes& axes,
                                    const layrub::partition::Partition& partition) {
   SolverParameter local = whole;
   local.clear_net_param();
   *local.mutable_train_net_param() = LocalNet(axes, partition);
+  if (whole.test_iter_size() > 0) {
+    const NetAxes test = AxesOfNet(whole.net_param(), TEST);
+    *local.add_test_net_param() = LocalNet(test, PartitionLike(test, axes, partition));
+  }
   return local;
 }
 
@@ -137,7 +141,7 @@ inline Weights TrainDivided(const SolverParameter& whole, const SolverParameter&
     const std::unique_ptr<Solver<double>> solver(
         SolverRegistry<double>::CreateSolver(local_with));
     DividedTraining<double> training(solver.get(), with_snapshot, group);
-    const layrub::Status placed = solver->Place();
+    const layrub::Status placed = training.Place();
     CHECK(placed.ok()) << placed.message;
     training.Solve();
   });

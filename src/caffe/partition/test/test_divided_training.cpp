@@ -174,7 +174,7 @@ class Divided : public ::testing::Test {
             SolverRegistry<double>::CreateSolver(local));
         DividedTraining<double> training(solver.get(), whole, group);
         if (!state.empty()) training.Restore(state);
-        CHECK(solver->Place().ok());
+        CHECK(training.Place().ok());
         training.Solve();
       });
     }
@@ -220,6 +220,18 @@ TEST_F(Divided, TrainingHasTheHistoryOfOtherSolversToo) {
   }
 }
 
+TEST_F(Divided, SnapshotsTestsAndDisplaysMayComeTogether) {
+  SolverParameter whole = Solver();
+  whole.set_snapshot(2);
+  whole.set_display(2);
+  whole.add_test_iter(2);
+  whole.set_test_interval(2);
+  const testing::Weights expected = Train(whole, 1, "one");
+  testing::ExpectClose(expected, Train(whole, 4, "four"), kTolerance);
+  for (const int iteration : {2, 4})
+    testing::ExpectClose(expected, Train(whole, 2, "rest", StateOf("four", iteration)), kTolerance);
+}
+
 TEST_F(Divided, GradientsAreClippedByTheNormOfTheWholeNet) {
   SolverParameter whole = Solver();
   whole.set_clip_gradients(0.05f);
@@ -243,7 +255,7 @@ TEST_F(Divided, HdfFilesHoldTheWholeNet) {
     const std::unique_ptr<caffe::Solver<double>> solver(
         SolverRegistry<double>::CreateSolver(local));
     DividedTraining<double> training(solver.get(), half, group);
-    CHECK(solver->Place().ok());
+    CHECK(training.Place().ok());
     training.Solve();
   });
   testing::ExpectClose(expected, Train(whole, 1, "rest", StateOf("half", 3, ".solverstate.h5")),
@@ -273,7 +285,7 @@ TEST_F(Divided, WeightsOfAFileAreTakenUpAndOthersStay) {
         SolverRegistry<double>::CreateSolver(local));
     DividedTraining<double> training(solver.get(), tuned, group);
     training.LoadWeights(weights);
-    CHECK(solver->Place().ok());
+    CHECK(training.Place().ok());
     training.Solve();
   });
   NetParameter net;
@@ -285,23 +297,30 @@ TEST_F(Divided, APlanOfAnotherDeviceIsRefused) {
   const SolverParameter whole = Solver();
   const NetAxes axes = testing::AxesOfNet(whole.net_param());
   const SolverParameter local = testing::LocalSolver(whole, axes, CutAll(axes, 1));
-  string said;
-  try {
-    const ThrowOnError scope;
-    testing::OnDevices(2, [&](layrub::Communicator* group) {
-      const ThrowOnError throws;
-      SolverParameter own = local;
-      own.mutable_placement()->set_strategy(group->rank() == 0 ? "keep" : "liveness");
-      const std::unique_ptr<caffe::Solver<double>> solver(
-          SolverRegistry<double>::CreateSolver(own));
-      DividedTraining<double> training(solver.get(), whole, group);
-      CHECK(solver->Place().ok());
-      training.Solve();
-    });
-  } catch (const std::exception& error) {
-    said = error.what();
-  }
-  EXPECT_NE(string::npos, said.find("Device 1 has another plan than device 0")) << said;
+  vector<layrub::Status> placed(2);
+  testing::OnDevices(2, [&](layrub::Communicator* group) {
+    SolverParameter own = local;
+    own.mutable_placement()->set_strategy(group->rank() == 0 ? "keep" : "liveness");
+    const std::unique_ptr<caffe::Solver<double>> solver(
+        SolverRegistry<double>::CreateSolver(own));
+    placed[group->rank()] = DividedTraining<double>(solver.get(), whole, group).Place();
+  });
+  EXPECT_NE(string::npos, placed[0].message.find("device 1 of 2 has another plan than device 0"))
+      << placed[0].message;
+  EXPECT_FALSE(placed[1].ok());
+}
+
+TEST_F(Divided, ABudgetThatIsTooSmallIsSaidByAll) {
+  const SolverParameter whole = Solver();
+  const NetAxes axes = testing::AxesOfNet(whole.net_param());
+  SolverParameter local = testing::LocalSolver(whole, axes, CutAll(axes, 1));
+  local.mutable_placement()->set_device_memory("1KiB");
+  testing::OnDevices(2, [&](layrub::Communicator* group) {
+    const std::unique_ptr<caffe::Solver<double>> solver(
+        SolverRegistry<double>::CreateSolver(local));
+    const layrub::Status placed = DividedTraining<double>(solver.get(), whole, group).Place();
+    CHECK(placed.code == layrub::Code::kDoesNotFit) << placed.message;
+  });
 }
 
 TEST_F(Divided, AnErrorOnOneDeviceEndsAll) {
@@ -315,7 +334,7 @@ TEST_F(Divided, AnErrorOnOneDeviceEndsAll) {
         const std::unique_ptr<caffe::Solver<double>> solver(
             SolverRegistry<double>::CreateSolver(local));
         DividedTraining<double> training(solver.get(), whole, group);
-        CHECK(solver->Place().ok());
+        CHECK(training.Place().ok());
         struct Failure : caffe::Solver<double>::Callback {
           void on_start() override {}
           void on_gradients_ready() override { throw std::runtime_error("out of order"); }

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Tries nets that are divided among devices, as a user would: plans, and training with processes of mpirun."""
+import json
+import os
+import re
+import signal
+import unittest
+
+from command_line import SOURCE, SOLVER, DigitsTest, at_once, run, write
+from test_ranks import RanksTest, mpirun
+
+MODEL = os.path.join(SOURCE, "models/alexnet/train_val.prototxt")
+PLAN = ("plan", "--model=" + MODEL, "--synthetic", "--machine=k80")
+PARTITIONS = ("auto", "tofu", "data", "chop", "rows")
+
+
+class Plans(DigitsTest):
+    def test_tell_of_each_device_and_of_what_goes_between_them(self):
+        plans = dict(zip(PARTITIONS, at_once(self.plan, PARTITIONS)))
+        for name, plan in plans.items():
+            with self.subTest(partition=name):
+                self.assertEqual(name, plan["partition"])
+                self.assertEqual(4, plan["devices"])
+                self.assertGreater(plan["received_bytes"], 0)
+                # No device is faster than a fourth of the whole, and exchanges take time.
+                self.assertGreater(plan["predicted_seconds"], plan["whole_seconds"] / 4)
+                self.assertLess(plan["predicted_seconds"], plan["whole_seconds"])
+        for rival in ("data", "chop", "rows"):
+            self.assertLessEqual(plans["tofu"]["received_bytes"], plans[rival]["received_bytes"], rival)
+            self.assertLessEqual(plans["auto"]["predicted_seconds"], 1.001 * plans[rival]["predicted_seconds"], rival)
+        # The weights of the large layers are cut, so that each device has a part of the state.
+        whole = json.loads(run(*PLAN, "--format=json").out)
+        self.assertLess(plans["tofu"]["persistent_bytes"], 0.3 * whole["persistent_bytes"])
+        self.assertGreater(plans["data"]["persistent_bytes"], 0.99 * whole["persistent_bytes"])
+
+    @staticmethod
+    def plan(partition):
+        return json.loads(run(*PLAN, "--devices=4", "--partition=" + partition, "--format=json").out)
+
+    def test_show_how_layers_are_divided(self):
+        told = run(*PLAN, "--devices=2", "--partition=tofu")
+        self.assertEqual(0, told.code, told.last)
+        for line in (r"Divided among 2 devices \(partition tofu, found in ", r"  received +[\d.]+ MiB   by each device",
+                     r"  speed +\d+ %   of 2 times that device's", r"  conv1 +item\n", r"  fc6 +(in|out)\n",
+                     r"  loss +whole    a loss is normalized over the whole batch\n"):
+            self.assertRegex(told.out, line)
+
+    def test_divide_the_memory_that_a_net_does_not_fit(self):
+        budget = "--device_memory=400MiB"
+        self.assertEqual(2, run(*PLAN, budget, "--host_memory=0").code)
+        self.assertEqual(0, run(*PLAN, budget, "--host_memory=0", "--devices=8").code)
+
+    def test_refuse_what_makes_no_sense(self):
+        for text, *args in (("--devices=3: a net is divided in halves", "--devices=3"),
+                            ("--devices=0: ", "--devices=0"),
+                            ("--partition=zebra: there is no such partition; there are auto, tofu,", "--devices=2", "--partition=zebra"),
+                            ("--partition says how a net is divided: give --devices=N", "--partition=tofu")):
+            refused = run(*PLAN, *args)
+            self.assertEqual(1, refused.code)
+            self.assertIn("layrub: " + text, refused.err)
+            self.assertEqual("", refused.out)
+        write("solver.prototxt", SOLVER)
+        alone = run("train", "--solver=solver.prototxt", "--partition=auto")
+        self.assertEqual(1, alone.code)
+        self.assertIn("mpirun -np 4 layrub train --partition=auto", alone.err)
+
+
+def losses(err):
+    """The losses and scores in a log, in order."""
+    return [float(value) for value in re.findall(r"(?:loss|accuracy) = ([\d.e+-]+)", err)]
+
+
+class Processes(RanksTest):
+    def same_losses(self, expected, err):
+        found = losses(err)
+        self.assertEqual(len(expected), len(found), err[-1000:])
+        for a, b in zip(expected, found):
+            self.assertAlmostEqual(a, b, delta=2e-4 * max(1, abs(a)))
+
+    def test_learn_what_one_learns(self):
+        write("solver.prototxt", SOLVER + "snapshot: 2")
+        one = run("train", "--solver=solver.prototxt", "--threads=1")
+        self.assertEqual(0, one.code, one.last)
+        expected = losses(one.err)
+        self.assertGreater(len(expected), 3)
+        for ranks, partition in ((2, "tofu"), (4, "auto"), (2, "data")):
+            divided = mpirun(ranks, "train", "--solver=solver.prototxt", "--threads=1", "--partition=" + partition)
+            self.assertEqual(0, divided.code, divided.last)
+            self.same_losses(expected, divided.err)
+            self.assertEqual(1, divided.err.count("Optimization Done.\n") - 1, "one process writes the log")
+        # One process goes on from what four have written, and two from what one has.
+        rest = run("train", "--solver=solver.prototxt", "--threads=1", "--snapshot=run_iter_2.solverstate")
+        self.assertEqual(0, rest.code, rest.last)
+        self.same_losses(losses(rest.err), one.err[one.err.index("Iteration 2 "):])
+        rest = mpirun(2, "train", "--solver=solver.prototxt", "--threads=1", "--snapshot=run_iter_2.solverstate",
+                      "--partition=tofu")
+        self.assertEqual(0, rest.code, rest.last)
+        self.same_losses(losses(rest.err), one.err[one.err.index("Iteration 2 "):])
+
+    def test_train_where_no_plan_of_the_whole_net_fits(self):
+        write("solver.prototxt", SOLVER)
+        budget = self.plan("--solver=solver.prototxt")["state_floor_bytes"] - 1
+        tight = ("train", "--solver=solver.prototxt", "--threads=1", "--device_memory=%d" % budget)
+        self.assertEqual(2, run(*tight).code)
+        divided = mpirun(4, *tight, "--partition=auto", "--measure_memory", "--json_summary=summary.json")
+        self.assertEqual(0, divided.code, divided.last)
+        with open("summary.json") as file:
+            summary = json.load(file)
+        self.assertLessEqual(summary["measured_device_bytes"], summary["planned_device_bytes"])
+        self.assertLessEqual(summary["planned_device_bytes"], budget)
+
+    def start_divided(self, *args):
+        return self.train_on(2, "Iteration 50", *args, "--partition=tofu", "--threads=1")
+
+    def test_end_when_one_is_killed_and_take_a_snapshot_when_one_is_asked_to_stop(self):
+        process, pids = self.start_divided()
+        os.kill(pids[1], signal.SIGKILL)
+        self.assertRegex(self.ends(process, pids, 10), "process rank 1 with PID .* exited on signal 9")
+        self.assertNotEqual(0, process.returncode)
+        process, pids = self.start_divided()
+        os.kill(pids[1], signal.SIGTERM)
+        err = self.ends(process, pids, 10)
+        self.assertEqual(0, process.returncode, err[-1000:])
+        self.assertIn("Optimization stopped early.", err)
+        state, = [file for file in os.listdir() if file.endswith(".solverstate")]
+        iteration = int(re.search(r"_iter_(\d+)", state).group(1))
+        write("rest.prototxt", SOLVER.replace("max_iter: 4", "max_iter: %d" % (iteration + 2)))
+        rest = run("train", "--solver=rest.prototxt", "--snapshot=" + state)
+        self.assertEqual(0, rest.code, rest.last)
+
+    def test_fail_with_one_sentence(self):
+        write("solver.prototxt", SOLVER)
+        for case in ((1, "a net is divided in halves", 3, "train", "--solver=solver.prototxt", "--partition=auto"),
+                     (1, "there is no such partition", 2, "train", "--solver=solver.prototxt", "--partition=zebra"),
+                     (2, "--device_memory=", 2, "train", "--solver=solver.prototxt", "--partition=auto", "--placement=hybrid",
+                      "--device_memory=64KiB")):
+            self.said_once(case)
+
+
+if __name__ == "__main__":
+    unittest.main()

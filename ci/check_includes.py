@@ -19,7 +19,8 @@ IR = {'base', 'ir'}
 COST = IR | {'cost'}
 SCHEDULE = COST | {'pack', 'schedule'}
 POLICIES = SCHEDULE | {'policies'}
-PUBLIC = COST | {'check', 'strategies'}  # what the rest of the program sees of the planner, by its public headers
+PARTITION = {'base', 'partition'}
+PUBLIC = COST | {'check', 'strategies', 'partition'}  # what the rest of the program sees of the planner, by its public headers
 MAY_INCLUDE = {
     'base': set(),
     'ir': IR,
@@ -31,14 +32,16 @@ MAY_INCLUDE = {
     'search': POLICIES,
     'strategies': POLICIES | {'search'},
     'bounds': COST,
+    'partition': PARTITION,
     'device': COST,
     'runtime': PUBLIC | {'device'},
-    'core': {'base', 'device'},
+    'core': PARTITION | {'device'},
     'kernels': {'base', 'device', 'core'},
-    'data': {'base', 'device', 'core', 'kernels'},
+    'data': PARTITION | {'device', 'core', 'kernels'},
     'layers': PUBLIC | {'device', 'runtime', 'core', 'kernels', 'data', 'net'},
     'net': PUBLIC | {'device', 'runtime', 'core'},
-    'solvers': PUBLIC | {'device', 'runtime', 'core', 'kernels', 'net'},
+    'division': PUBLIC | {'device', 'core', 'net'},
+    'solvers': PUBLIC | {'device', 'runtime', 'core', 'kernels', 'net', 'division'},
 }
 
 # Where a file belongs: the first pattern that fits. Of layrub, its folder says so.
@@ -48,7 +51,9 @@ PARTS = [
     (r'include/caffe/caffe\.hpp', 'everything'),
     (r'(include|src)/caffe/util/signal_handler', 'solvers'),
     (r'(include|src)/caffe/util/im2col', 'kernels'),
-    (r'include/caffe/(solver|sgd_solvers|parallel)', 'solvers'),
+    (r'include/caffe/(solver|sgd_solvers|parallel|divided_training)', 'solvers'),
+    (r'include/caffe/partition\.hpp', 'division'),
+    (r'src/caffe/partition/', 'division'),
     (r'include/caffe/(net|parameter_callback|planned_net|placement)', 'net'),
     (r'include/caffe/layers/', 'layers'),
     (r'include/caffe/(data_transformer|source_shapes|synthetic_data)', 'data'),
@@ -59,7 +64,7 @@ PARTS = [
 ]
 
 # The parts that are pure, and the libraries that they must not need.
-PLANNER = ('ir', 'cost', 'pack', 'schedule', 'check', 'policies', 'search', 'strategies', 'bounds')
+PLANNER = ('ir', 'cost', 'pack', 'schedule', 'check', 'policies', 'search', 'strategies', 'bounds', 'partition')
 PURE = ('base',) + PLANNER
 IMPURE = re.compile(r'(boost|glog|gflags|google|hdf5|lmdb|leveldb|opencv2?|cblas|omp)\b')
 CUDA = re.compile(r'(cuda|cublas|curand|cudnn|nccl|nvtx3|driver_types)')

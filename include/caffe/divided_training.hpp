@@ -13,19 +13,19 @@ template <typename Dtype>
 class ParameterParts;
 
 /// Trains one net that is divided among the members of a group (caffe/partition.hpp): each of them,
-/// in a thread or process of its own, has a solver of the nets of its device, and one of these. What
-/// one does, all do at the same time: iterations, tests, and their part of a snapshot, which rank 0
-/// writes. A snapshot is that of the whole net: it does not tell how many devices there were, and
-/// any number of them, or one without a partition, goes on from it.
+/// in a thread or process of its own, has a solver of the nets of its device, and one of these.
+/// What one does, all do at the same time: iterations, tests, and their part of a snapshot, which
+/// rank 0 writes. A snapshot is that of the whole net: it does not tell how many devices there
+/// were, and any number of them, or one without a partition, goes on from it.
 ///
 /// To be made and used in the DeviceGroupScope in which `solver` was made. Throws
 /// layrub::GroupFailed where another member fails.
 template <typename Dtype>
 class DividedTraining : public Solver<Dtype>::Callback {
  public:
-  /// `whole`: of the solver of the whole nets. Both must outlive this.
-  DividedTraining(Solver<Dtype>* solver, const SolverParameter& whole,
-                  layrub::Communicator* group);
+  /// `whole`: the solver of the whole net, whose training net need not open the data that it reads
+  /// (WithoutSources): it is for parameters and history. Solver and group must outlive this.
+  DividedTraining(Solver<Dtype>* solver, const SolverParameter& whole, layrub::Communicator* group);
   ~DividedTraining();
 
   /// Takes up a state that any Solver::Snapshot wrote. Every member calls it, before the solver is
@@ -37,8 +37,9 @@ class DividedTraining : public Solver<Dtype>::Callback {
   /// another plan than rank 0: only members that run their operations in one order meet in every
   /// exchange.
   layrub::Status Place();
-  /// Solver::Solve, for every member, once they are placed. On rank 0 the solver is asked what the user wants
-  /// (Solver::SetActionFunction); `requests` (may be empty) is what the user asks other members for.
+  /// Solver::Solve, for every member, once they are placed. On rank 0 the solver is asked what the
+  /// user wants (Solver::SetActionFunction); `requests` (may be empty) is what the user asks other
+  /// members for.
   void Solve(const ActionCallback& requests = ActionCallback());
   /// What users have asked the other members for, one request at a time. On rank 0.
   SolverAction::Enum OthersRequest();

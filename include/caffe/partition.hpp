@@ -39,16 +39,6 @@ NetParameter LocalNet(const NetAxes& axes, const layrub::partition::Partition& p
 layrub::partition::Partition PartitionLike(const NetAxes& net, const NetAxes& other,
                                            const layrub::partition::Partition& partition);
 
-template <typename Dtype>
-class Net;
-
-/// What this device has of each of Net::learnable_params: without levels, all of it.
-template <typename Dtype>
-vector<layrub::Layout> ParamLayouts(const Net<Dtype>& net);
-
-layrub::Layout FromProto(const Layout& proto);
-Layout ToProto(const layrub::Layout& layout);
-
 }  // namespace caffe
 
 #endif  // CAFFE_PARTITION_HPP_

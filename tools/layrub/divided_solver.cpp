@@ -20,11 +20,29 @@ using caffe::SolverParameter;
 
 namespace {
 
+void RefuseWhatCannotBeDivided(const SolverParameter& whole, const WantedNets& nets) {
+  if (whole.snapshot_diff())
+    Fail("--partition: snapshot_diff is for nets that are not divided; leave it out.");
+  std::vector<caffe::NetParameter> all = nets.tests;
+  all.push_back(nets.net);
+  for (const caffe::NetParameter& net : all) {
+    caffe::NetParameter filtered;
+    caffe::Net<float>::FilterNet(net, &filtered);
+    for (const caffe::LayerParameter& layer : filtered.layer()) {
+      if (layer.type() != "HDF5Output") continue;
+      Fail("--partition: every process would write the file of layer " + layer.name() +
+           " (HDF5Output); leave the layer out.");
+    }
+  }
+}
+
 /// The solver of one device: its nets, the same plan on all of them, and no weights of whole nets.
 SolverParameter LocalSolver(const SolverParameter& whole, int devices) {
   WantedNets nets;
   nets.net = caffe::TrainNetOf(whole).param;
-  for (caffe::SolverNet& test : caffe::TestNetsOf(whole)) nets.tests.push_back(std::move(test.param));
+  for (caffe::SolverNet& test : caffe::TestNetsOf(whole))
+    nets.tests.push_back(std::move(test.param));
+  RefuseWhatCannotBeDivided(whole, nets);
   nets.solver_type = whole.type();
   nets.placement = nets.net.placement();
   nets.placement.MergeFrom(whole.placement());
@@ -33,12 +51,13 @@ SolverParameter LocalSolver(const SolverParameter& whole, int devices) {
   ApplyMachineFlags(&options.value());
   FLAGS_devices = devices;
   // The nets that are tried are not told of.
-  const int log_level = std::exchange(
-      FLAGS_minloglevel, std::max(FLAGS_minloglevel, int{google::GLOG_WARNING}));
+  const int log_level =
+      std::exchange(FLAGS_minloglevel, std::max(FLAGS_minloglevel, int{google::GLOG_WARNING}));
   const PartitionedNets divided = PartitionOfFlags(nets, options.value());
   FLAGS_minloglevel = log_level;
-  LOG(INFO) << "The net is divided among " << devices << " processes, as 'layrub plan --devices="
-            << devices << " --partition=" << divided.name << "' shows";
+  LOG(INFO) << "The net is divided among " << devices
+            << " processes, as 'layrub plan --devices=" << devices
+            << " --partition=" << divided.name << "' shows";
   SolverParameter local = whole;
   local.clear_net();
   local.clear_net_param();
@@ -63,8 +82,7 @@ DividedSolver Make(layrub::RankCommunicator* ranks, const SolverParameter& local
   DividedSolver made;
   made.scope = std::make_unique<caffe::DeviceGroupScope>(ranks);
   made.solver.reset(caffe::SolverRegistry<float>::CreateSolver(local));
-  made.training =
-      std::make_unique<caffe::DividedTraining<float>>(made.solver.get(), whole, ranks);
+  made.training = std::make_unique<caffe::DividedTraining<float>>(made.solver.get(), whole, ranks);
   for (const std::string& weights : whole.weights()) {
     for (const std::string& file : SplitList(weights)) made.training->LoadWeights(file);
   }
@@ -72,6 +90,18 @@ DividedSolver Make(layrub::RankCommunicator* ranks, const SolverParameter& local
   made.solver->mutable_placement_extra()->executor.canary = FLAGS_measure_memory;
   ApplyMachineFlags(made.solver->mutable_placement_extra());
   return made;
+}
+
+/// The solver of the whole training net, without the data that it reads.
+SolverParameter WithoutData(const SolverParameter& whole) {
+  SolverParameter result = whole;
+  const caffe::NetParameter net = caffe::TrainNetOf(whole).param;
+  result.clear_net();
+  result.clear_net_param();
+  result.clear_train_net();
+  *result.mutable_train_net_param() = ShapesOf(net);
+  *result.mutable_train_state() = net.state();
+  return result;
 }
 
 }  // namespace
@@ -82,6 +112,7 @@ DividedSolver LeadDivided(layrub::RankCommunicator* ranks, SolverParameter whole
   if (whole.random_seed() < 0)
     whole.set_random_seed(static_cast<int64_t>(caffe::caffe_rng_rand() & INT_MAX));
   const SolverParameter local = LocalSolver(whole, ranks->size());
+  whole = WithoutData(whole);
   for (int rank = 1; rank < ranks->size(); ++rank) {
     for (const std::string& message :
          {local.SerializeAsString(), whole.SerializeAsString(), snapshot})

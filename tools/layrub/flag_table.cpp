@@ -74,7 +74,8 @@ const std::vector<FlagRow>& FlagTable() {
        "divide the net among N devices, 2, 4, 8 and so on, and plan for each of them"},
       {"train", "--partition=NAME",
        "divide the net among the processes that mpirun starts, so that each needs a part of the "
-       "memory: auto, the fastest way that is found; tofu, with the fewest bytes between them; data, "
+       "memory: auto, the fastest way that is found; tofu, with the fewest bytes between them; "
+       "data, "
        "each a part of the batch"},
       {"plan", "--partition=NAME",
        "with --devices, how (auto): auto, the fastest that is found; tofu, with the fewest bytes "
@@ -126,7 +127,8 @@ const std::vector<FlagRow>& FlagTable() {
       {"plan", "--largest_batch", "look for the largest batch in very deep nets too (takes long)"},
       {"plan", "--smallest_budget",
        "look for the smallest budget in the deepest nets too (takes long)"},
-      {"plan", "--dump=DIR", "write graph.txt and plan.txt there"},
+      {"plan", "--dump=DIR",
+       "write graph.txt and plan.txt there, and with --devices the net of a device, net.prototxt"},
       {"draw", "--output=FILE", "the picture, an SVG (needed)"},
       {"export", "--model=FILE", "the net (needed); of a training net, its TEST phase"},
       {"export", "--weights=FILE[,FILE]", "its weights"},

@@ -198,7 +198,8 @@ std::string ToText(const PartitionedNets& nets, double seconds, bool all_layers)
     if (!all_layers && ++shown > kRows) continue;
     out << line.substr(0, line.find_last_not_of(' ') + 1) << "\n";
   }
-  if (shown > kRows) out << "  ... and " << shown - kRows << " more; --all_layers shows them all.\n";
+  if (shown > kRows)
+    out << "  ... and " << shown - kRows << " more; --all_layers shows them all.\n";
   return out.str();
 }
 

@@ -23,6 +23,11 @@ void Dump(const layrub::Graph& graph, const layrub::Plan& plan) {
   WriteFile(FLAGS_dump + "/plan.txt", layrub::ToText(plan, graph));
 }
 
+std::string TextOf(caffe::NetParameter net) {
+  for (caffe::LayerParameter& layer : *net.mutable_layer()) layer.clear_origin();
+  return net.DebugString();
+}
+
 void Report(const std::string& net_name, bool with_tests, const layrub::Graph& graph,
             const PlanReport& report) {
   ReportInput input;
@@ -56,6 +61,7 @@ int RunPlan(const std::vector<std::string>&) {
   ApplyMachineFlags(&options.value());
   std::optional<PartitionedNets> divided;
   if (PartitionFlagGiven()) {
+    if (FLAGS_largest_batch) Fail("--largest_batch is for one device: leave out --devices.");
     divided = PartitionOfFlags(nets, options.value());
     nets = divided->local;
   }
@@ -71,15 +77,17 @@ int RunPlan(const std::vector<std::string>&) {
   }();
   if (!made.ok()) return ExitCode(made.status());
   PlanReport& report = made.value();
+  report.divided = divided.has_value();
   const bool affords_batches = AffordsBatches(graphs.train, options.value());
   report.batch_unasked = report.limited() && !FLAGS_largest_batch && !affords_batches;
-  if (report.limited() && !report.batch_unasked) {
+  if (report.limited() && !report.batch_unasked && !report.divided) {
     const LargestBatch found = FindLargestBatch(options.value(), graphs, report.smallest_bytes,
                                                 FLAGS_largest_batch || report.below_smallest);
     report.largest_batch = found.batch;
     report.batch_unasked = found.given_up;
   }
   if (!FLAGS_dump.empty()) Dump(graphs.train, report.plan());
+  if (!FLAGS_dump.empty() && divided) WriteFile(FLAGS_dump + "/net.prototxt", TextOf(nets.net));
   if (!FLAGS_report.empty()) Report(NetName(nets.net), !nets.tests.empty(), graphs.train, report);
   if (divided) divided->received = BytesReceived(graphs.train, report.plan());
   if (FLAGS_format == "json") {

@@ -56,6 +56,7 @@ struct PlanReport {
   /// The largest batch that fits into the budget, 0: not even one item. None: there is no budget,
   /// nobody asked, or the net allows no other batch.
   std::optional<int> largest_batch;
+  bool divided = false;  ///< the net is that of one of several devices: no batch is looked for
   bool batch_unasked = false;  ///< there is a budget, but the largest batch was not looked for long
 
   const layrub::Plan& plan() const { return *nets.train.plan; }
@@ -77,7 +78,7 @@ std::string VerdictText(const PlanReport& report);
 /// For programs: the keys are documented in docs/placement.md. `divided`: null, or how the net of
 /// each device came about.
 std::string ToJson(const layrub::Graph& graph, const PlanReport& report,
-                   const PartitionedNets* divided);
+                   const PartitionedNets* divided = nullptr);
 /// For people: one screen, the verdict first; a row for every layer, however many, if `all_layers`.
 std::string ToText(const layrub::Graph& graph, const PlanReport& report, bool all_layers);
 

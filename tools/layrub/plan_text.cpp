@@ -321,7 +321,7 @@ void Answers(std::ostream& out, const Graph& graph, const PlanReport& report) {
   };
   out << "\n";
   answer("smallest budget", SmallestBudget(report));
-  if (report.limited()) answer("largest batch", LargestBatchText(report));
+  if (report.limited() && !report.divided) answer("largest batch", LargestBatchText(report));
   if (!Trains(graph)) {
     answer("note",
            "this net has no loss, so that training does not change it; --phase=TEST plans "

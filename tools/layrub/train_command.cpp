@@ -203,8 +203,10 @@ int Train(layrub::RankCommunicator* ranks) {
   const std::vector<layrub::Device*> devices = ChooseDevices(KindOf(param), param.device_id());
   const bool divides = !FLAGS_partition.empty();
   if (divides && !ranks) {
-    Fail("--partition divides a net among processes, which mpirun starts: mpirun -np 4 layrub train"
-         " --partition=" + FLAGS_partition + " --solver=" + FLAGS_solver);
+    Fail(
+        "--partition divides a net among processes, which mpirun starts: mpirun -np 4 layrub train"
+        " --partition=" +
+        FLAGS_partition + " --solver=" + FLAGS_solver);
   }
   if (divides && devices[0] != nullptr) Fail("--partition is for the CPU as yet: leave out --gpu.");
   const int solvers = divides ? 1 : ranks ? ranks->size() : static_cast<int>(devices.size());

@@ -45,13 +45,21 @@ class Plans(DigitsTest):
                      r"  loss +whole    a loss is normalized over the whole batch\n"):
             self.assertRegex(told.out, line)
 
+    def test_dump_the_net_of_a_device(self):
+        self.assertEqual(0, run(*PLAN, "--devices=2", "--partition=tofu", "--dump=dump").code)
+        with open("dump/net.prototxt") as file:
+            text = file.read()
+        self.assertIn('type: "Exchange"', text)
+        self.assertIn("num_output: 4096", text)  # of fc6 or fc7, along the inputs
+        self.assertIn("num_output: 2048", text)  # of the other, along the outputs
+
     def test_divide_the_memory_that_a_net_does_not_fit(self):
         budget = "--device_memory=400MiB"
         self.assertEqual(2, run(*PLAN, budget, "--host_memory=0").code)
         self.assertEqual(0, run(*PLAN, budget, "--host_memory=0", "--devices=8").code)
 
     def test_refuse_what_makes_no_sense(self):
-        for text, *args in (("--devices=3: a net is divided in halves", "--devices=3"),
+        for text, *args in (("--largest_batch is for one device", "--devices=2", "--largest_batch"), ("--devices=3: a net is divided in halves", "--devices=3"),
                             ("--devices=0: ", "--devices=0"),
                             ("--partition=zebra: there is no such partition; there are auto, tofu,", "--devices=2", "--partition=zebra"),
                             ("--partition says how a net is divided: give --devices=N", "--partition=tofu")):
@@ -130,7 +138,9 @@ class Processes(RanksTest):
 
     def test_fail_with_one_sentence(self):
         write("solver.prototxt", SOLVER)
-        for case in ((1, "a net is divided in halves", 3, "train", "--solver=solver.prototxt", "--partition=auto"),
+        write("diff.prototxt", SOLVER + "snapshot_diff: true")
+        for case in ((1, "snapshot_diff is for nets that are not divided", 2, "train", "--solver=diff.prototxt", "--partition=auto"),
+                     (1, "a net is divided in halves", 3, "train", "--solver=solver.prototxt", "--partition=auto"),
                      (1, "there is no such partition", 2, "train", "--solver=solver.prototxt", "--partition=zebra"),
                      (2, "--device_memory=", 2, "train", "--solver=solver.prototxt", "--partition=auto", "--placement=hybrid",
                       "--device_memory=64KiB")):

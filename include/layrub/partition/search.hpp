@@ -69,10 +69,10 @@ struct Partition {
 
 /// What is wanted of a partition. Costs are in seconds, or in any other unit.
 struct Wish {
-  double per_byte = 1;      ///< cost of a byte that a device receives
-  double per_second = 0;    ///< cost of a second of computing
-  double per_resident = 0;  ///< cost of a byte of a value or parameter that a device has
-  bool cut_all = false;     ///< an operation is computed as a whole only where it must be
+  double per_byte = 1;              ///< cost of a byte that a device receives
+  double per_second = 0;            ///< cost of a second of computing
+  double per_resident = 0;          ///< cost of a byte of a value or parameter that a device has
+  bool cut_all = false;             ///< an operation is computed as a whole only where it must be
   bool same_on_all_levels = false;  ///< what is cut on one level is cut likewise on all, if it can
   /// Which axes may be cut, and how values may lie between operations; empty: all, and in any way.
   std::function<bool(const Axis&)> allows = {};
@@ -95,8 +95,8 @@ Layout OutputLayout(const Network& network, const Partition& partition, int op, 
 Layout ParamLayout(const Network& network, const Partition& partition, int op, int i);
 /// How a value lies between operations.
 Layout Home(const Network& network, const Partition& partition, int value);
-/// The bytes that a device receives in an iteration, forward, backward and for gradients, where each
-/// value is exchanged once for all operations that want it in one layout.
+/// The bytes that a device receives in an iteration, forward, backward and for gradients, where
+/// each value is exchanged once for all operations that want it in one layout.
 int64_t BytesReceived(const Network& network, const Partition& partition);
 /// Into how many parts the operation's axis `axis` is cut.
 int Parts(const Partition& partition, int op, int axis);

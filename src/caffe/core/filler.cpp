@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "caffe/partition/parts.hpp"
 #include "caffe/util/math_functions.hpp"
+#include "caffe/util/parts.hpp"
 #include "caffe/util/shape_only.hpp"
 
 namespace caffe {

@@ -13,13 +13,13 @@
 #include "caffe/layer.hpp"
 #include "caffe/layer_check.hpp"
 #include "caffe/layer_factory.hpp"
-#include "caffe/partition.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/hdf5.hpp"
 #include "caffe/util/hdf5_list.hpp"
 #include "caffe/util/image_list.hpp"
 #include "caffe/util/io.hpp"
+#include "caffe/util/layout_proto.hpp"
 
 namespace caffe {
 
@@ -392,7 +392,7 @@ NetParameter WithoutSources(const NetParameter& param, const DataShapes& given) 
     if (!ReadsOutside(layer)) continue;
     vector<vector<int>> shapes = SourceTopShapes(layer, given);
     for (vector<int>& shape : shapes) {
-      if (layer.has_layout())
+      if (layer.has_layout() && !shape.empty())
         shape[0] = static_cast<int>(shape[0] / Parts(FromProto(layer.layout()), 0));
     }
     ReplaceByShapes("ShapeOnlySource", shapes, &layer);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "caffe/partition.hpp"
 #include "caffe/planned_net.hpp"
 #include "layrub/device/device.hpp"
 #include "net_graph_names.hpp"
+#include "param_layouts.hpp"
 
 namespace caffe {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "caffe/partition/parts.hpp"
 #include "caffe/util/failure.hpp"
+#include "caffe/util/parts.hpp"
 #include "caffe/util/set_up_log.hpp"
 
 namespace caffe {

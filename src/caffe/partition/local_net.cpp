@@ -5,17 +5,18 @@
 #include <utility>
 
 #include "caffe/partition.hpp"
+#include "caffe/util/layout_proto.hpp"
 
 namespace caffe {
 namespace {
 
+using layrub::Layout;
 using layrub::Level;
 using layrub::Share;
 using layrub::partition::Operation;
 using layrub::partition::Partition;
-using LayoutOf = layrub::Layout;
 
-bool IsWhole(const LayoutOf& layout) {
+bool IsWhole(const Layout& layout) {
   return std::all_of(layout.levels.begin(), layout.levels.end(),
                      [](const Level& level) { return level == layrub::Whole(); });
 }
@@ -49,19 +50,19 @@ class LocalNetWriter {
       const int parts = layrub::partition::Parts(partition_, o, static_cast<int>(a));
       if (parts == 1) continue;
       if (axis.narrow) axis.narrow(&layer, parts);
-      const bool adds = std::any_of(axis.outputs.begin(), axis.outputs.end(),
-                                    [](int dim) { return dim < 0; });
+      const bool adds =
+          std::any_of(axis.outputs.begin(), axis.outputs.end(), [](int dim) { return dim < 0; });
       sums = sums || adds;
       if (adds && !axis.on_sum.type().empty()) summed = &axis;
     }
     for (int i = 0; i < layer.bottom_size(); ++i) {
-      const LayoutOf need = layrub::partition::InputLayout(axes_.network, partition_, o, i);
+      const Layout need = layrub::partition::InputLayout(axes_.network, partition_, o, i);
       layer.set_bottom(i, NameOf(op.inputs[i], need));
     }
     if (axes_.rules[o].tells_layout) {
-      const LayoutOf layout =
-          op.inputs.empty() ? layrub::partition::OutputLayout(axes_.network, partition_, o, 0)
-                            : layrub::partition::InputLayout(axes_.network, partition_, o, 0);
+      const Layout layout = op.inputs.empty()
+                                ? layrub::partition::OutputLayout(axes_.network, partition_, o, 0)
+                                : layrub::partition::InputLayout(axes_.network, partition_, o, 0);
       if (!IsWhole(layout)) *layer.mutable_layout() = ToProto(layout);
     }
     AddParamLayouts(o, &layer);
@@ -71,8 +72,8 @@ class LocalNetWriter {
     vector<LayerParameter> after;
     for (int i = 0; i < layer.top_size(); ++i) {
       const int value = op.outputs[i];
-      const LayoutOf made = layrub::partition::OutputLayout(axes_.network, partition_, o, i);
-      const LayoutOf home = Home(value);
+      const Layout made = layrub::partition::OutputLayout(axes_.network, partition_, o, i);
+      const Layout home = Home(value);
       int in_place = -1;  // the bottom that the layer writes on
       for (int b = 0; b < whole.bottom_size(); ++b) {
         if (whole.bottom(b) == whole.top(i)) in_place = b;
@@ -95,14 +96,12 @@ class LocalNetWriter {
     }
   }
 
-  LayoutOf Home(int value) const {
-    return layrub::partition::Home(axes_.network, partition_, value);
-  }
+  Layout Home(int value) const { return layrub::partition::Home(axes_.network, partition_, value); }
 
   void AddParamLayouts(int o, LayerParameter* layer) const {
     const Operation& op = axes_.network.operations[o];
     for (int i = 0; i < static_cast<int>(op.params.size()); ++i) {
-      const LayoutOf layout = layrub::partition::ParamLayout(axes_.network, partition_, o, i);
+      const Layout layout = layrub::partition::ParamLayout(axes_.network, partition_, o, i);
       if (IsWhole(layout)) continue;
       while (layer->param_size() <= i) layer->add_param();
       *layer->mutable_param(i)->mutable_layout() = ToProto(layout);
@@ -123,8 +122,8 @@ class LocalNetWriter {
     }
     // Along the only dimension of the parameter lie the channels of the sum.
     const int channel = axis.on_sum.bias_param().axis();
-    LayoutOf layout{op.params[last].dims, {}, {}};
-    const LayoutOf home = Home(op.outputs[0]);
+    Layout layout{op.params[last].dims, {}, {}};
+    const Layout home = Home(op.outputs[0]);
     if (static_cast<int>(home.joined.size()) > channel) layout.joined = {home.joined[channel]};
     for (const Level& level : home.levels) {
       const bool whole = level.share == Share::kWhole;
@@ -136,8 +135,8 @@ class LocalNetWriter {
     return on_sum;
   }
 
-  LayerParameter Exchange(const string& bottom, const LayoutOf& from, const string& top,
-                          const LayoutOf& to) {
+  LayerParameter Exchange(const string& bottom, const Layout& from, const string& top,
+                          const Layout& to) {
     LayerParameter layer;
     layer.set_name("exchange " + std::to_string(++exchanges_) + ": " + top);
     std::replace(layer.mutable_name()->begin(), layer.mutable_name()->end(), ' ', '_');
@@ -151,10 +150,10 @@ class LocalNetWriter {
 
   /// The blob that has the value in layout `need`, exchanged for it where nobody has asked for that
   /// before.
-  string NameOf(int value, const LayoutOf& need) {
+  string NameOf(int value, const Layout& need) {
     const auto found = names_.find({value, Key(need)});
     if (found != names_.end()) return found->second;
-    const LayoutOf home = Home(value);
+    const Layout home = Home(value);
     const string from = names_.at({value, Key(home)});
     const string name = Fresh(axes_.network.values[value].name + "/" + Text(need));
     *out_.add_layer() = Exchange(from, home, name, need);
@@ -180,7 +179,7 @@ class LocalNetWriter {
   }
 
   using LayoutKey = vector<std::pair<int, int>>;
-  static LayoutKey Key(const LayoutOf& layout) {
+  static LayoutKey Key(const Layout& layout) {
     LayoutKey key;
     for (const Level& level : layout.levels)
       key.emplace_back(static_cast<int>(level.share), level.dim);
@@ -188,7 +187,7 @@ class LocalNetWriter {
   }
 
   /// Such as "0,1": what is cut on each level.
-  static string Text(const LayoutOf& layout) {
+  static string Text(const Layout& layout) {
     string text;
     for (const Level& level : layout.levels) {
       text += text.empty() ? "" : ",";

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "caffe/device_group.hpp"
-#include "caffe/partition.hpp"
-#include "parts.hpp"
+#include "caffe/net/param_layouts.hpp"
+#include "caffe/util/parts.hpp"
 
 namespace caffe {
 namespace {
@@ -94,8 +94,8 @@ void SumSquaresOverDevices(const Net<Dtype>& net, Dtype* squares) {
     }
     squares[i] /= static_cast<Dtype>(copies);
   }
-  const auto element = sizeof(Dtype) == sizeof(float) ? layrub::Element::kFloat
-                                                      : layrub::Element::kDouble;
+  const auto element =
+      sizeof(Dtype) == sizeof(float) ? layrub::Element::kFloat : layrub::Element::kDouble;
   group->Sum({{squares, static_cast<int64_t>(layouts.size()), element}});
   group->Wait();
 }

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "caffe/net.hpp"
+#include "caffe/util/redistribution.hpp"
 #include "layrub/partition/layout.hpp"
-#include "redistribution.hpp"
 
 namespace caffe {
 

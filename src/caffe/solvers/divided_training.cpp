@@ -4,10 +4,7 @@
 
 #include "caffe/partition/parameter_parts.hpp"
 #include "caffe/planned_net.hpp"
-#include "caffe/solver_nets.hpp"
-#include "caffe/source_shapes.hpp"
 #include "caffe/util/checksum.hpp"
-#include "caffe/util/rng.hpp"
 #include "caffe/util/shape_only.hpp"
 
 namespace caffe {
@@ -49,14 +46,6 @@ template <typename Dtype>
 std::unique_ptr<Solver<Dtype>> DividedTraining<Dtype>::WholeSolver() const {
   const ShapeOnlyScope shapes_only;
   SolverParameter param = whole_;
-  NetParameter filtered;
-  const NetParameter net = TrainNetOf(whole_).param;
-  Net<Dtype>::FilterNet(net, &filtered);
-  param.clear_net();
-  param.clear_net_param();
-  param.clear_train_net();
-  *param.mutable_train_net_param() = WithoutSources(filtered, {});
-  *param.mutable_train_state() = net.state();
   param.clear_test_net();
   param.clear_test_net_param();
   param.clear_test_state();
@@ -94,7 +83,8 @@ void DividedTraining<Dtype>::LoadWeights(const string& file) {
   // What the files do not have stays as the fillers have made it.
   const auto params = whole->net()->learnable_params();
   const auto own = solver_->net()->learnable_params();
-  for (size_t i = 0; i < own.size(); ++i) parts_->GatherForAll(static_cast<int>(i), *own[i], params[i]);
+  for (size_t i = 0; i < own.size(); ++i)
+    parts_->GatherForAll(static_cast<int>(i), *own[i], params[i]);
   whole->net()->CopyTrainedLayersFrom(file);
   TakePartsOf(whole.get());
 }
@@ -122,11 +112,11 @@ Status DividedTraining<Dtype>::Place() {
   for (int rank = 1; rank < group_->size(); ++rank) {
     const string other = group_->Receive(rank);
     if (!status.ok() || other == own) continue;
-    status = Status::Invalid("device " + std::to_string(rank) + " of " +
-                             std::to_string(group_->size()) +
-                             " has another plan than device 0 (give all processes the same flags, "
-                             "and machines that are alike), or none: " +
-                             other);
+    status =
+        Status::Invalid("device " + std::to_string(rank) + " of " + std::to_string(group_->size()) +
+                        " has another plan than device 0 (give all processes the same flags, "
+                        "and machines that are alike), or none: " +
+                        other);
   }
   Tell(status.ok() ? kGoOn : kTrainingEnds);
   return status;
@@ -143,8 +133,7 @@ void DividedTraining<Dtype>::Await(const string& word) {
     std::optional<string> said;
     while (!said) {
       const SolverAction::Enum request = requests_ ? requests_() : SolverAction::NONE;
-      if (request != SolverAction::NONE)
-        group_->Send(0, std::to_string(static_cast<int>(request)));
+      if (request != SolverAction::NONE) group_->Send(0, std::to_string(static_cast<int>(request)));
       said = group_->Receive(0, requests_ ? 0.2 : layrub::kForever);
     }
     if (*said == kTakeSnapshot) Snapshot();

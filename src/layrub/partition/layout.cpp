@@ -43,7 +43,8 @@ std::vector<Run> Intersection(const std::vector<Range>& from, const std::vector<
 /// that has it.
 bool Takes(Level from, Level to, int from_half, int to_half) {
   const bool own = from_half == to_half;
-  if (to.share == Share::kPart && (from.share == Share::kWhole || from.share == Share::kPartGradient))
+  if (to.share == Share::kPart &&
+      (from.share == Share::kWhole || from.share == Share::kPartGradient))
     return own && to_half == 0;
   if (to.share == Share::kPart) return own;
   return own || from.share == Share::kCut || from.share == Share::kPart;
@@ -161,8 +162,8 @@ std::vector<Layout> Stages(const Layout& from, const Layout& to) {
   for (size_t level = 0; level < from.levels.size(); ++level) {
     const Share share = to.levels[level].share;
     if (from.levels[level].share != Share::kPart || share == Share::kPart) continue;
-    if (share == Share::kCut && CanCut(scattered, to.levels[level].dim,
-                                       2 * Parts(scattered, to.levels[level].dim))) {
+    if (share == Share::kCut &&
+        CanCut(scattered, to.levels[level].dim, 2 * Parts(scattered, to.levels[level].dim))) {
       scattered.levels[level] = to.levels[level];
       differs = true;
       continue;

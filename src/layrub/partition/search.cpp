@@ -311,9 +311,9 @@ class LevelSearch {
   const Network& network_;
   const Wish& wish_;
   const Partition& done_;
-  std::vector<int> last_use_;        ///< by value: the last operation that reads it
-  std::map<int, int> last_sharer_;   ///< by Parameter::shared
-  std::map<int, int> sharers_;       ///< likewise, how many there are
+  std::vector<int> last_use_;       ///< by value: the last operation that reads it
+  std::map<int, int> last_sharer_;  ///< by Parameter::shared
+  std::map<int, int> sharers_;      ///< likewise, how many there are
   std::vector<Live> live_;
   std::map<std::string, State> states_;
   std::vector<Choice> choices_;

@@ -39,7 +39,7 @@ struct Machine {
   std::unordered_map<std::string, std::map<std::string, MeasuredForm>> measured = {};
   double file_write = 1.5e9;  ///< bytes/s device -> file
   double file_read = 2.5e9;   ///< bytes/s file -> device
-  double device_link = 5e9;   ///< bytes/s that a device receives from others, while it sends as many
+  double device_link = 5e9;  ///< bytes/s that a device receives from others, while it sends as many
 };
 
 /// A machine by its name, or kInvalid listing the names there are. Where the figures come from:

@@ -19,7 +19,8 @@ void Dropout(const DeviceContext& context, int64_t n, const DropoutMask& mask, D
   ParallelFor(
       context, n,
       [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype {
-        const bool kept = RandomBits(m.key, m.first + static_cast<uint64_t>(i)) >> 32 >= m.threshold;
+        const bool kept =
+            RandomBits(m.key, m.first + static_cast<uint64_t>(i)) >> 32 >= m.threshold;
         return kept ? scale * x[i] : Dtype(0);
       },
       To{y});

@@ -1,13 +1,15 @@
 #include "caffe/layers/dropout_layer.hpp"
 
+#include <algorithm>
+
 #include "caffe/device_group.hpp"
 #include "caffe/kernels/activation/dropout.hpp"
 #include "caffe/kernels/math/power.hpp"
 #include "caffe/kernels/shape/copy.hpp"
 #include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
-#include "caffe/partition.hpp"
-#include "caffe/partition/rows.hpp"
+#include "caffe/util/layout_proto.hpp"
+#include "caffe/util/rows.hpp"
 
 namespace caffe {
 
@@ -22,6 +24,17 @@ void DropoutLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   if (const layrub::Communicator* const group = DeviceGroupScope::Current()) rank_ = group->rank();
   threshold_ = ratio;
   scale_ = Param().scale_train() ? 1 / (1 - threshold_) : 1;
+}
+
+template <typename Dtype>
+void DropoutLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
+                                  const vector<Blob<Dtype>*>& top) {
+  NeuronLayer<Dtype>::Reshape(bottom, top);
+  if (!this->layer_param_.has_layout()) return;
+  const std::vector<int64_t> part = LocalDims(FromProto(this->layer_param_.layout()));
+  CHECK(std::equal(part.begin(), part.end(), bottom[0]->shape().begin(), bottom[0]->shape().end()))
+      << "Layer " << this->layer_param_.name() << ": its bottom has shape "
+      << bottom[0]->shape_string() << ", another one than the net was divided for.";
 }
 
 template <typename Dtype>

@@ -8,8 +8,8 @@
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/rng.hpp"
 #include "dealing.hpp"
-#include "own_items.hpp"
 #include "layrub/base/input.hpp"
+#include "own_items.hpp"
 
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>

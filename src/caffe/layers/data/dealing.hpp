@@ -12,7 +12,8 @@ namespace caffe {
 /// train, and each tests on all of the data. Devices among which a net is divided are one solver.
 inline bool BelongsToAnotherSolver(Phase phase, uint64_t offset) {
   const auto solvers = static_cast<uint64_t>(Caffe::solver_count());
-  return phase == TRAIN && offset % solvers != static_cast<uint64_t>(Caffe::solver_rank()) % solvers;
+  return phase == TRAIN &&
+         offset % solvers != static_cast<uint64_t>(Caffe::solver_rank()) % solvers;
 }
 
 }  // namespace caffe

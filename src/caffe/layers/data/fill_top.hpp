@@ -10,8 +10,8 @@ namespace caffe {
 /// Fills `top` with the values of `from`, a blob on the host, from number `first` on. With a `feed`
 /// (Layer::feed) the copy may still be on its way when this returns.
 template <typename Dtype>
-void FillTop(const DeviceContext& context, HostFeed* feed, const Blob<Dtype>& from, Blob<Dtype>* top,
-             int64_t first = 0) {
+void FillTop(const DeviceContext& context, HostFeed* feed, const Blob<Dtype>& from,
+             Blob<Dtype>* top, int64_t first = 0) {
   const Dtype* const values = from.cpu_data() + first;
   const size_t bytes = static_cast<size_t>(top->count()) * sizeof(Dtype);
   if (feed && feed->Copy(top->data().get(), values, bytes)) return;

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "caffe/device_group.hpp"
-#include "caffe/partition.hpp"
+#include "caffe/layer_axes.hpp"
+#include "caffe/util/layout_proto.hpp"
 
 namespace caffe {
 
@@ -25,6 +26,7 @@ class OwnItems {
   explicit OwnItems(const LayerParameter& param) {
     if (!param.has_layout()) return;
     const layrub::Layout layout = FromProto(param.layout());
+    CHECK(!layout.dims.empty() && layout.dims[0] > 0) << "layout: a source has items.";
     parts_ = Parts(layout, 0);
     const layrub::Communicator* const group = DeviceGroupScope::Current();
     if (group == nullptr) return;
@@ -35,6 +37,8 @@ class OwnItems {
   int64_t parts() const { return parts_; }
   /// The shape of a top, of that of the whole batch.
   vector<int> Shape(vector<int> whole) const {
+    CHECK(parts_ == 1 || (!whole.empty() && whole[0] % parts_ == 0))
+        << "layout: the batch is not the one that was divided.";
     if (parts_ > 1) whole[0] = static_cast<int>(whole[0] / parts_);
     return whole;
   }

@@ -1,19 +1,17 @@
-// ChannelNormLayer where the items of a batch are divided among devices: the statistics are those of
-// all of them. On the host.
+// ChannelNormLayer where the items of a batch are divided among devices: the statistics are those
+// of all of them. On the host.
 #include <algorithm>
 
 #include "caffe/kernels/norm/batch_norm.hpp"
 #include "caffe/layers/channel_norm_layer.hpp"
-#include "caffe/partition.hpp"
-#include "caffe/partition/redistribution.hpp"
+#include "caffe/util/layout_proto.hpp"
+#include "caffe/util/redistribution.hpp"
 
 namespace caffe {
 namespace {
 
 /// Into how many parts the items are divided.
-int ItemParts(const Layout& layout) {
-  return static_cast<int>(Parts(FromProto(layout), 0));
-}
+int ItemParts(const DeviceLayout& layout) { return static_cast<int>(Parts(FromProto(layout), 0)); }
 
 /// Calls `use(channel, index)` for each value.
 template <typename Use>
@@ -51,15 +49,15 @@ template <typename Dtype>
 void ChannelNormLayer<Dtype>::ForwardWithOthers(const ChannelShape& shape, const Dtype* x, Dtype* y,
                                                 Dtype* mean, Dtype* inverse, Dtype* normalized) {
   const DeviceContext host;
-  const auto values = static_cast<Dtype>(shape.PerChannel() * ItemParts(this->layer_param_.layout()));
+  const auto values =
+      static_cast<Dtype>(shape.PerChannel() * ItemParts(this->layer_param_.layout()));
   std::fill_n(mean, channels_, Dtype(0));
   ForEachValue(shape, [&](int64_t c, int64_t i) { mean[c] += x[i]; });
   SumOverDevices(mean, channels_);
   for (int c = 0; c < channels_; ++c) mean[c] /= values;
   vector<Dtype> variance(static_cast<size_t>(channels_));
-  ForEachValue(shape, [&](int64_t c, int64_t i) {
-    variance[c] += (x[i] - mean[c]) * (x[i] - mean[c]);
-  });
+  ForEachValue(shape,
+               [&](int64_t c, int64_t i) { variance[c] += (x[i] - mean[c]) * (x[i] - mean[c]); });
   SumOverDevices(variance.data(), channels_);
   for (int c = 0; c < channels_; ++c) variance[c] /= values;
   if (!this->recomputing()) {
@@ -82,7 +80,8 @@ template <typename Dtype>
 void ChannelNormLayer<Dtype>::BackwardWithOthers(
     const ChannelShape& shape, const kernels::NormalizedSource<Dtype>& source, const Dtype* dy,
     const kernels::NormalizeGradients<Dtype>& gradients) {
-  const auto values = static_cast<Dtype>(shape.PerChannel() * ItemParts(this->layer_param_.layout()));
+  const auto values =
+      static_cast<Dtype>(shape.PerChannel() * ItemParts(this->layer_param_.layout()));
   const DeviceContext host;
   const Dtype* const scale = Scales() ? Data(host, *this->blobs_[scale_param_]) : nullptr;
   const auto normalized = [&](int64_t c, int64_t i) {
@@ -106,13 +105,13 @@ void ChannelNormLayer<Dtype>::BackwardWithOthers(
   });
 }
 
-#define INSTANTIATE_DIVIDED(Dtype)                                                                \
-  template bool ChannelNormLayer<Dtype>::SumsOverDevices() const;                                 \
-  template void ChannelNormLayer<Dtype>::SumOverDevices(Dtype*, int);                             \
-  template void ChannelNormLayer<Dtype>::ForwardWithOthers(const ChannelShape&, const Dtype*,     \
-                                                           Dtype*, Dtype*, Dtype*, Dtype*);       \
-  template void ChannelNormLayer<Dtype>::BackwardWithOthers(                                      \
-      const ChannelShape&, const kernels::NormalizedSource<Dtype>&, const Dtype*,                 \
+#define INSTANTIATE_DIVIDED(Dtype)                                                            \
+  template bool ChannelNormLayer<Dtype>::SumsOverDevices() const;                             \
+  template void ChannelNormLayer<Dtype>::SumOverDevices(Dtype*, int);                         \
+  template void ChannelNormLayer<Dtype>::ForwardWithOthers(const ChannelShape&, const Dtype*, \
+                                                           Dtype*, Dtype*, Dtype*, Dtype*);   \
+  template void ChannelNormLayer<Dtype>::BackwardWithOthers(                                  \
+      const ChannelShape&, const kernels::NormalizedSource<Dtype>&, const Dtype*,             \
       const kernels::NormalizeGradients<Dtype>&)
 INSTANTIATE_DIVIDED(float);
 INSTANTIATE_DIVIDED(double);

@@ -15,7 +15,8 @@ inline LayerRule ChannelNormRule(const LayerShapes& shapes, int count) {
   for (size_t i = 0; i < shapes.params.size(); ++i) {
     const vector<int64_t>& dims = shapes.params[i];
     for (size_t d = 0; static_cast<int>(i) != count && d < dims.size(); ++d) {
-      if (dims[d] == channel.extent && channel.params[i] < 0) channel.params[i] = static_cast<int>(d);
+      if (dims[d] == channel.extent && channel.params[i] < 0)
+        channel.params[i] = static_cast<int>(d);
     }
   }
   rule.axes.push_back(channel);

@@ -77,7 +77,8 @@ inline void ExpectClose(const Weights& a, const Weights& b, double tolerance) {
     double largest = 0;
     for (const double value : values) largest = std::max(largest, std::abs(value));
     for (size_t i = 0; i < values.size(); ++i)
-      ASSERT_NEAR(values[i], b.at(name)[i], tolerance * std::max(largest, 1e-3)) << name << " " << i;
+      ASSERT_NEAR(values[i], b.at(name)[i], tolerance * std::max(largest, 1e-3))
+          << name << " " << i;
   }
 }
 
@@ -138,16 +139,15 @@ inline Weights TrainDivided(const SolverParameter& whole, const SolverParameter&
     param->set_snapshot_after_train(true);
   }
   OnDevices(devices, [&](layrub::Communicator* group) {
-    const std::unique_ptr<Solver<double>> solver(
-        SolverRegistry<double>::CreateSolver(local_with));
+    const std::unique_ptr<Solver<double>> solver(SolverRegistry<double>::CreateSolver(local_with));
     DividedTraining<double> training(solver.get(), with_snapshot, group);
     const layrub::Status placed = training.Place();
     CHECK(placed.ok()) << placed.message;
     training.Solve();
   });
   NetParameter net;
-  ReadProtoFromBinaryFileOrDie(
-      prefix + "_iter_" + std::to_string(whole.max_iter()) + ".caffemodel", &net);
+  ReadProtoFromBinaryFileOrDie(prefix + "_iter_" + std::to_string(whole.max_iter()) + ".caffemodel",
+                               &net);
   return WeightsOf(net);
 }
 

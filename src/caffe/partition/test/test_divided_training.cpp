@@ -45,8 +45,8 @@ class RandomNet {
   }
   void AddConvolution() {
     const int channels = *rc::gen::element(2, 4, 8, 6);
-    const string bias = *rc::gen::arbitrary<bool>() ? "bias_filler { type: \"uniform\" }"
-                                                    : "bias_term: false";
+    const string bias =
+        *rc::gen::arbitrary<bool>() ? "bias_filler { type: \"uniform\" }" : "bias_term: false";
     Layer("Convolution", {Any()}, channels,
           "convolution_param { num_output: " + std::to_string(channels) +
               " kernel_size: 3 pad: 1 weight_filler { type: \"xavier\" } " + bias + " }");
@@ -76,11 +76,12 @@ class RandomNet {
   }
   void AddEnd() {
     const int last = static_cast<int>(channels_.size()) - 1;
-    text_ += "layer { name: \"fc\" type: \"InnerProduct\" bottom: \"" + Blob(last) +
-             "\" top: \"fc\" inner_product_param { num_output: 4 weight_filler { type: \"xavier\" } "
-             "} } layer { name: \"label\" type: \"DummyData\" top: \"label\" dummy_data_param { shape { "
-             "dim: 8 } data_filler { type: \"integer\" max: 3 } } } layer { name: \"loss\" type: "
-             "\"SoftmaxWithLoss\" bottom: \"fc\" bottom: \"label\" top: \"loss\" }";
+    text_ +=
+        "layer { name: \"fc\" type: \"InnerProduct\" bottom: \"" + Blob(last) +
+        "\" top: \"fc\" inner_product_param { num_output: 4 weight_filler { type: \"xavier\" } "
+        "} } layer { name: \"label\" type: \"DummyData\" top: \"label\" dummy_data_param { shape { "
+        "dim: 8 } data_filler { type: \"integer\" max: 3 } } } layer { name: \"loss\" type: "
+        "\"SoftmaxWithLoss\" bottom: \"fc\" bottom: \"label\" top: \"loss\" }";
   }
 
   string text_;
@@ -153,15 +154,14 @@ class Divided : public ::testing::Test {
  protected:
   Divided() { MakeTempDir(&folder_); }
 
-  /// Trains to `iterations` on so many devices, one being the whole net, from a state unless that is
-  /// empty. The weights, and a snapshot that begins with `prefix`.
+  /// Trains to `iterations` on so many devices, one being the whole net, from a state unless that
+  /// is empty. The weights, and a snapshot that begins with `prefix`.
   testing::Weights Train(SolverParameter whole, int devices, const string& prefix,
                          const string& state = "") {
     whole.set_snapshot_prefix(folder_ + "/" + prefix);
     whole.set_snapshot_after_train(true);
     if (devices == 1) {
-      std::unique_ptr<caffe::Solver<double>> solver(
-          SolverRegistry<double>::CreateSolver(whole));
+      std::unique_ptr<caffe::Solver<double>> solver(SolverRegistry<double>::CreateSolver(whole));
       if (!state.empty()) solver->Restore(state.c_str());
       solver->Solve();
     } else {
@@ -301,8 +301,7 @@ TEST_F(Divided, APlanOfAnotherDeviceIsRefused) {
   testing::OnDevices(2, [&](layrub::Communicator* group) {
     SolverParameter own = local;
     own.mutable_placement()->set_strategy(group->rank() == 0 ? "keep" : "liveness");
-    const std::unique_ptr<caffe::Solver<double>> solver(
-        SolverRegistry<double>::CreateSolver(own));
+    const std::unique_ptr<caffe::Solver<double>> solver(SolverRegistry<double>::CreateSolver(own));
     placed[group->rank()] = DividedTraining<double>(solver.get(), whole, group).Place();
   });
   EXPECT_NE(string::npos, placed[0].message.find("device 1 of 2 has another plan than device 0"))

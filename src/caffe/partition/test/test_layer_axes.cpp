@@ -20,16 +20,15 @@ struct Case {
   const char* layers;
 };
 
-string LayerText(const Case& of) {
-  return of.layers;
-}
+string LayerText(const Case& of) { return of.layers; }
 
 const char* const kIn = R"(bottom: "x" top: "y")";
 
 std::vector<Case> Cases() {
   static const auto one = [](const char* type, const string& more = "") {
     static std::set<string> texts;  // outlive the cases
-    const string text = string("layer { name: \"l\" type: \"") + type + "\" " + kIn + " " + more + " }";
+    const string text =
+        string("layer { name: \"l\" type: \"") + type + "\" " + kIn + " " + more + " }";
     return texts.insert(text).first->c_str();
   };
   static const auto two = [](const char* type, const string& more = "") {
@@ -41,7 +40,8 @@ std::vector<Case> Cases() {
   const string xavier = R"(weight_filler { type: "xavier" } bias_filler { type: "uniform" })";
   return {
       {"Convolution", "Convolution",
-       one("Convolution", "convolution_param { num_output: 8 kernel_size: 3 pad: 1 " + xavier + " }")},
+       one("Convolution",
+           "convolution_param { num_output: 8 kernel_size: 3 pad: 1 " + xavier + " }")},
       {"ConvolutionWithoutBias", "Convolution",
        one("Convolution",
            "convolution_param { num_output: 4 kernel_size: 3 bias_term: false " + xavier + " }")},
@@ -63,7 +63,8 @@ std::vector<Case> Cases() {
       {"NdConvolution", "NdConvolution",
        one("NdConvolution",
            "convolution_param { num_output: 4 kernel_shape { dim: 3 dim: 3 } stride_shape { dim: 1 "
-           "dim: 1 } " + xavier + " }")},
+           "dim: 1 } " +
+               xavier + " }")},
       {"InnerProduct", "InnerProduct",
        one("InnerProduct", "inner_product_param { num_output: 8 " + xavier + " }")},
       {"TransposedInnerProduct", "InnerProduct",
@@ -98,7 +99,8 @@ std::vector<Case> Cases() {
       {"Normalize", "Normalize", one("Normalize")},
       {"MVN", "MVN", one("MVN")},
       {"MVNAcrossChannels", "MVN", one("MVN", "mvn_param { across_channels: true }")},
-      {"Scale", "Scale", one("Scale", "scale_param { bias_term: true filler { type: \"uniform\" } }")},
+      {"Scale", "Scale",
+       one("Scale", "scale_param { bias_term: true filler { type: \"uniform\" } }")},
       {"ScaleByABottom", "Scale", two("Scale", "scale_param { axis: 0 }")},
       {"Bias", "Bias", one("Bias", "bias_param { filler { type: \"uniform\" } }")},
       {"PReLU", "PReLU", one("PReLU", "prelu_param { filler { type: \"uniform\" } }")},
@@ -115,7 +117,8 @@ std::vector<Case> Cases() {
       {"Softmax", "Softmax", one("Softmax")},
       {"Flatten", "Flatten", one("Flatten")},
       {"Reshape", "Reshape", one("Reshape", "reshape_param { shape { dim: 8 dim: -1 dim: 4 } }")},
-      {"Permute", "Permute", one("Permute", "permute_param { order: 0 order: 3 order: 1 order: 2 }")},
+      {"Permute", "Permute",
+       one("Permute", "permute_param { order: 0 order: 3 order: 1 order: 2 }")},
       {"Tile", "Tile", one("Tile", "tile_param { tiles: 2 axis: 2 }")},
       {"Crop", "Crop", two("Crop", "crop_param { axis: 2 }")},
       {"Reorg", "Reorg", one("Reorg", "reorg_param { stride: 2 }")},
@@ -184,12 +187,12 @@ std::vector<Case> Cases() {
 NetParameter NetWith(const Case& of) {
   const string convolution =
       "convolution_param { num_output: 8 kernel_size: 1 weight_filler { type: \"xavier\" } }";
-  const string x = "layer { name: \"x\" type: \"Convolution\" bottom: \"data\" top: \"x\" " +
-                   convolution + " }";
+  const string x =
+      "layer { name: \"x\" type: \"Convolution\" bottom: \"data\" top: \"x\" " + convolution + " }";
   const string layers = LayerText(of);
   const bool takes_z = layers.find("\"z\"") != string::npos;
-  const string z = "layer { name: \"z\" type: \"Convolution\" bottom: \"data\" top: \"z\" " +
-                   convolution + " }";
+  const string z =
+      "layer { name: \"z\" type: \"Convolution\" bottom: \"data\" top: \"z\" " + convolution + " }";
   return testing::NetOfText(
       "layer { name: \"data\" type: \"DummyData\" top: \"data\" dummy_data_param { shape { dim: 8 "
       "dim: 4 dim: 4 dim: 4 } data_filler { type: \"gaussian\" std: 1 } } }" +
@@ -218,10 +221,11 @@ TEST_P(LayerAxes, ComputeTogetherWhatTheLayerComputes) {
       const Partition partition = Search(axes.network, levels, wish);
       ASSERT_EQ(1 << levels, Parts(partition, static_cast<int>(at), a)) << op.axes[a].name;
       SCOPED_TRACE(op.axes[a].name + ", " + std::to_string(1 << levels) + " devices");
-      testing::ExpectClose(expected,
-                           testing::TrainDivided(whole, testing::LocalSolver(whole, axes, partition),
-                                                 1 << levels, folder + "/run"),
-                           1e-9);
+      testing::ExpectClose(
+          expected,
+          testing::TrainDivided(whole, testing::LocalSolver(whole, axes, partition), 1 << levels,
+                                folder + "/run"),
+          1e-9);
       if (HasFatalFailure()) return;
       ++tried;
     }

@@ -18,7 +18,9 @@ class MpiLetters {
  public:
   /// The messages of a channel have the tag kMessages and its number.
   enum Tag : int { kFailure = 1, kSignOfLife, kMessages };
-  static Tag TagOf(Channel channel) { return static_cast<Tag>(kMessages + static_cast<int>(channel)); }
+  static Tag TagOf(Channel channel) {
+    return static_cast<Tag>(kMessages + static_cast<int>(channel));
+  }
   static Channel ChannelOf(Tag tag) { return static_cast<Channel>(tag - kMessages); }
   struct Letter {
     int to;

@@ -97,8 +97,7 @@ Array Together(const Layout& layout, const std::vector<Array>& parts) {
     for (int rank = 0; rank < layout.devices(); ++rank) {
       int others = rank;
       for (size_t level = 0; level < layout.levels.size(); ++level) {
-        if (layout.levels[level] == Part())
-          others &= ~(1 << (layout.levels.size() - 1 - level));
+        if (layout.levels[level] == Part()) others &= ~(1 << (layout.levels.size() - 1 - level));
       }
       const int64_t place = Places(layout, rank)[n];
       if (place >= 0) sums[others] += parts[rank].at(place);
@@ -130,8 +129,7 @@ std::vector<Array> Carry(const Layout& from, const Layout& to, const std::vector
       indices = longer;
     }
     RC_ASSERT(static_cast<int64_t>(indices.size()) == Count(transfer));
-    for (const auto& [a, b] : indices)
-      result[transfer.to].at(b) += parts[transfer.from].at(a);
+    for (const auto& [a, b] : indices) result[transfer.to].at(b) += parts[transfer.from].at(a);
   }
   return result;
 }

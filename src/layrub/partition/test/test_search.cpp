@@ -31,9 +31,7 @@ class ArbitraryNetwork {
     network_.values.push_back({"v", {items, channels}, {}, items * channels * 4, gradient});
     return static_cast<int>(network_.values.size()) - 1;
   }
-  int AnyValue() const {
-    return *rc::gen::inRange(0, static_cast<int>(network_.values.size()));
-  }
+  int AnyValue() const { return *rc::gen::inRange(0, static_cast<int>(network_.values.size())); }
   void AddSource() {
     Operation op;
     op.name = "source";
@@ -48,7 +46,8 @@ class ArbitraryNetwork {
     op.inputs = {input};
     op.outputs = {AddValue(out, true)};
     op.params = {{{out, in}, {}, out * in * 4, true, -1}};
-    op.axes = {{"item", 4, {0}, {0}, {-1}}, {"out", out, {-1}, {1}, {0}}, {"in", in, {1}, {-1}, {1}}};
+    op.axes = {
+        {"item", 4, {0}, {0}, {-1}}, {"out", out, {-1}, {1}, {0}}, {"in", in, {1}, {-1}, {1}}};
     network_.operations.push_back(op);
   }
   void AddSum() {
@@ -165,7 +164,8 @@ TEST(Search, LetsLargeParametersBeCutAndSmallOnesCopied) {
     op.inputs = {input};
     op.outputs = {output};
     op.params = {{{out, in}, {}, out * in * 4, true, -1}};
-    op.axes = {{"item", 8, {0}, {0}, {-1}}, {"out", out, {-1}, {1}, {0}}, {"in", in, {1}, {-1}, {1}}};
+    op.axes = {
+        {"item", 8, {0}, {0}, {-1}}, {"out", out, {-1}, {1}, {0}}, {"in", in, {1}, {-1}, {1}}};
     return op;
   };
   Operation source;

@@ -23,18 +23,18 @@ struct DataSheet {
   double teraflops;                     ///< peak in single precision, without tensor cores
   double tf32_teraflops;  ///< peak of tensor cores in TF32, without sparsity; 0: they have none
   double bandwidth_gbs;   ///< peak of the device memory
-  double link_gbs;  ///< copy of pinned memory in one direction, as measured by bandwidth tests
+  double link_gbs;    ///< copy of pinned memory in one direction, as measured by bandwidth tests
   double device_gbs;  ///< that a GPU receives from others of its kind while it sends as much
-  double latency;   ///< of a kernel launch or a copy
-  int64_t mib;      ///< what the driver reports as total memory
+  double latency;     ///< of a kernel launch or a copy
+  int64_t mib;        ///< what the driver reports as total memory
 };
 
 // NVIDIA's data sheets: Tesla K40 (12 GB, base clock), one of the two GPUs of a Tesla K80, GeForce
 // GTX Titan X (Maxwell), Tesla P100 SXM2 16 GB, Tesla V100 SXM2 16 GB, A100 SXM4 40 GB, H100 SXM5
 // 80 GB, H200 SXM 141 GB. Links: PCIe 3, 4 and 5 x16 reach 10 to 12, 24 and 50 to 55 GB/s of their
 // 16, 32 and 64. Between devices: PCIe for the first three (K80: what Tofu, EuroSys 2019, gives for
-// eight on one board, as remembered), NVLink of the generations 1 to 4 for the others, at about 85 %
-// of its rate in one direction.
+// eight on one board, as remembered), NVLink of the generations 1 to 4 for the others, at about 85
+// % of its rate in one direction.
 constexpr std::array<DataSheet, 8> kGpus{{
     {"k40", {"Tesla K40m", "Tesla K40c"}, 4.29, 0, 288, 10, 10, 10e-6, 11441},
     {"k80", {"Tesla K80", ""}, 2.8, 0, 240, 10, 21, 10e-6, 11441},

@@ -1,5 +1,5 @@
-#ifndef CAFFE_PARTITION_REDISTRIBUTION_HPP_
-#define CAFFE_PARTITION_REDISTRIBUTION_HPP_
+#ifndef CAFFE_UTIL_REDISTRIBUTION_HPP_
+#define CAFFE_UTIL_REDISTRIBUTION_HPP_
 
 #include <vector>
 
@@ -44,4 +44,4 @@ class Redistribution {
 
 }  // namespace caffe
 
-#endif  // CAFFE_PARTITION_REDISTRIBUTION_HPP_
+#endif  // CAFFE_UTIL_REDISTRIBUTION_HPP_

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "caffe/device_group.hpp"
-#include "caffe/partition.hpp"
+#include "caffe/util/layout_proto.hpp"
 #include "rows.hpp"
 
 namespace caffe {

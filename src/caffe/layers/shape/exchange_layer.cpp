@@ -1,8 +1,8 @@
 #include "caffe/device_group.hpp"
 #include "caffe/layer.hpp"
 #include "caffe/layers/internal_type.hpp"
-#include "caffe/partition.hpp"
-#include "redistribution.hpp"
+#include "caffe/util/layout_proto.hpp"
+#include "caffe/util/redistribution.hpp"
 
 namespace caffe {
 
@@ -17,7 +17,7 @@ class ExchangeLayer : public Layer<Dtype> {
   explicit ExchangeLayer(const LayerParameter& param)
       : Layer<Dtype>(param),
         from_(FromProto(param.exchange_param().from())),
-        to_(FromProto(param.exchange_param().to())),
+        to_(Like(from_, FromProto(param.exchange_param().to()))),
         forward_(from_, to_),
         backward_(to_.OfGradient(), from_.OfGradient()),
         communicator_(DeviceGroupScope::Current()) {}
@@ -78,6 +78,12 @@ class ExchangeLayer : public Layer<Dtype> {
   }
 
  private:
+  static layrub::Layout Like(const layrub::Layout& from, const layrub::Layout& to) {
+    CHECK(from.dims == to.dims && from.levels.size() == to.levels.size())
+        << "exchange_param: from and to are not of one array on the same devices.";
+    return to;
+  }
+
   static vector<int> Shape(const layrub::Layout& layout) {
     const std::vector<int64_t> dims = LocalDims(layout);
     return vector<int>(dims.begin(), dims.end());

@@ -65,8 +65,8 @@ Redistribution::Redistribution(const Layout& from, const Layout& to) {
 }
 
 template <typename Dtype>
-void Redistribution::Run(layrub::Communicator* communicator, const Dtype* x, Dtype* y,
-                         Dtype* room, int receiver) const {
+void Redistribution::Run(layrub::Communicator* communicator, const Dtype* x, Dtype* y, Dtype* room,
+                         int receiver) const {
   const int rank = communicator->rank();
   CHECK(receiver < 0 || stages_.size() <= 1);
   for (const Stage& stage : stages_) {
@@ -94,23 +94,20 @@ void Redistribution::Run(layrub::Communicator* communicator, const Dtype* x, Dty
                    });
         continue;
       }
-      const std::string message =
-          communicator->Receive(transfer.from, layrub::Channel::kValues);
+      const std::string message = communicator->Receive(transfer.from, layrub::Channel::kValues);
       CHECK_EQ(static_cast<int64_t>(message.size()),
                Count(transfer) * static_cast<int64_t>(sizeof(Dtype)));
       const auto* next = reinterpret_cast<const Dtype*>(message.data());
-      ForEachRow(transfer, stage.from_dims, stage.to_dims,
-                 [&](int64_t, int64_t to, int64_t count) {
-                   Add(next, count, stage.adds, out + to);
-                   next += count;
-                 });
+      ForEachRow(transfer, stage.from_dims, stage.to_dims, [&](int64_t, int64_t to, int64_t count) {
+        Add(next, count, stage.adds, out + to);
+        next += count;
+      });
     }
     x = out;
   }
 }
 
-template void Redistribution::Run(layrub::Communicator*, const float*, float*, float*,
-                                  int) const;
+template void Redistribution::Run(layrub::Communicator*, const float*, float*, float*, int) const;
 template void Redistribution::Run(layrub::Communicator*, const double*, double*, double*,
                                   int) const;
 

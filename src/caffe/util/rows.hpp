@@ -1,10 +1,11 @@
-#ifndef CAFFE_PARTITION_ROWS_HPP_
-#define CAFFE_PARTITION_ROWS_HPP_
+#ifndef CAFFE_UTIL_ROWS_HPP_
+#define CAFFE_UTIL_ROWS_HPP_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "caffe/common.hpp"
 #include "layrub/partition/layout.hpp"
 
 namespace caffe {
@@ -46,6 +47,7 @@ void ForEachRow(const layrub::Transfer& transfer, const std::vector<int64_t>& fr
 
 /// What device `rank` has of a whole array of this layout, which begins as all have all of it.
 inline layrub::Transfer PartOf(const layrub::Layout& layout, int rank) {
+  CHECK_LT(rank, layout.devices()) << "layout: the net is for fewer devices.";
   layrub::Layout all = layout;
   for (layrub::Level& level : all.levels) level = layrub::Whole();
   layrub::Layout mine = layout;
@@ -58,8 +60,8 @@ inline layrub::Transfer PartOf(const layrub::Layout& layout, int rank) {
   return {};
 }
 
-/// Calls `row(begin, own, count)` for each row of numbers that device `rank` has of the whole array,
-/// from index `begin` of that on, and from index `own` of what it has.
+/// Calls `row(begin, own, count)` for each row of numbers that device `rank` has of the whole
+/// array, from index `begin` of that on, and from index `own` of what it has.
 template <typename Row>
 void ForEachOwnRow(const layrub::Layout& layout, int rank, const Row& row) {
   ForEachRow(PartOf(layout, rank), layout.dims, LocalDims(layout), row);
@@ -67,4 +69,4 @@ void ForEachOwnRow(const layrub::Layout& layout, int rank, const Row& row) {
 
 }  // namespace caffe
 
-#endif  // CAFFE_PARTITION_ROWS_HPP_
+#endif  // CAFFE_UTIL_ROWS_HPP_

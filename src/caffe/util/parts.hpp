@@ -1,5 +1,5 @@
-#ifndef CAFFE_PARTITION_PARTS_HPP_
-#define CAFFE_PARTITION_PARTS_HPP_
+#ifndef CAFFE_UTIL_PARTS_HPP_
+#define CAFFE_UTIL_PARTS_HPP_
 
 #include "caffe/layer.hpp"
 #include "layrub/partition/layout.hpp"
@@ -33,4 +33,4 @@ void CopyPart(const Dtype* whole, const layrub::Layout& layout, int rank, Dtype*
 
 }  // namespace caffe
 
-#endif  // CAFFE_PARTITION_PARTS_HPP_
+#endif  // CAFFE_UTIL_PARTS_HPP_

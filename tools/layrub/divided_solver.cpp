@@ -53,7 +53,7 @@ SolverParameter LocalSolver(const SolverParameter& whole, int devices) {
   // The nets that are tried are not told of.
   const int log_level =
       std::exchange(FLAGS_minloglevel, std::max(FLAGS_minloglevel, int{google::GLOG_WARNING}));
-  const PartitionedNets divided = PartitionOfFlags(nets, options.value());
+  const PartitionedNets divided = PartitionOfFlags(nets, options.value(), options.value().machine);
   FLAGS_minloglevel = log_level;
   LOG(INFO) << "The net is divided among " << devices
             << " processes, as 'layrub plan --devices=" << devices

@@ -114,7 +114,8 @@ bool PartitionFlagGiven() {
 
 std::vector<std::string> PartitionNames() { return {"auto", "tofu", "data", "chop", "rows"}; }
 
-PartitionedNets PartitionOfFlags(const WantedNets& nets, const PlacementOptions& options) {
+PartitionedNets PartitionOfFlags(const WantedNets& nets, const PlacementOptions& options,
+                                 const Machine& alone) {
   const int levels = LevelsFlag();
   const std::string name = PartitionFlag();
   const Activity activity("dividing the net among " + std::to_string(FLAGS_devices) + " devices");
@@ -151,6 +152,7 @@ PartitionedNets PartitionOfFlags(const WantedNets& nets, const PlacementOptions&
   PlacementOptions keep = options;
   keep.strategy = "keep";
   keep.budget = {};
+  keep.machine = alone;
   result.whole_seconds = SecondsOf(nets, keep).value_or(0);
   return result;
 }

@@ -29,9 +29,11 @@ bool PartitionFlagGiven();
 std::vector<std::string> PartitionNames();
 
 /// The nets divided as --partition says among --devices; `auto` is the partition with which an
-/// iteration is predicted to take the least time within the budget of `options`. Ends the program
-/// where the flags make no sense.
-PartitionedNets PartitionOfFlags(const WantedNets& nets, const caffe::PlacementOptions& options);
+/// iteration is predicted to take the least time within the budget of `options`. `alone`: the
+/// machine of `options`, but that it shares no link with others. Ends the program where the flags
+/// make no sense.
+PartitionedNets PartitionOfFlags(const WantedNets& nets, const caffe::PlacementOptions& options,
+                                 const layrub::Machine& alone);
 
 /// The bytes that a device receives in an iteration under `plan`.
 int64_t BytesReceived(const layrub::Graph& graph, const layrub::Plan& plan);

@@ -9,6 +9,7 @@
 #include "layrub/largest_batch.hpp"
 #include "layrub/machine_file.hpp"
 #include "layrub/partitioned_nets.hpp"
+#include "layrub/placement/cost/shared_link.hpp"
 #include "layrub/plan_report.hpp"
 #include "layrub/planned_nets.hpp"
 #include "layrub/report/report.hpp"
@@ -62,7 +63,9 @@ int RunPlan(const std::vector<std::string>&) {
   std::optional<PartitionedNets> divided;
   if (PartitionFlagGiven()) {
     if (FLAGS_largest_batch) Fail("--largest_batch is for one device: leave out --devices.");
-    divided = PartitionOfFlags(nets, options.value());
+    const layrub::Machine alone = options.value().machine;
+    options.value().machine = layrub::ShareLink(alone, FLAGS_devices);
+    divided = PartitionOfFlags(nets, options.value(), alone);
     nets = divided->local;
   }
   if (!FLAGS_report.empty()) CheckReportFolder(FLAGS_report);

@@ -7,6 +7,7 @@
 #include "caffe/kernels/norm/batch_norm.hpp"
 #include "caffe/layers/relu_layer.hpp"
 #include "caffe/layers/scale_layer.hpp"
+#include "channel_norm_divided.hpp"
 
 namespace caffe {
 namespace {

@@ -8,10 +8,12 @@
 #include "caffe/util/redistribution.hpp"
 
 namespace caffe {
-namespace {
+namespace channel_norm {
 
 /// Into how many parts the items are divided.
-int ItemParts(const DeviceLayout& layout) { return static_cast<int>(Parts(FromProto(layout), 0)); }
+inline int ItemParts(const DeviceLayout& layout) {
+  return static_cast<int>(Parts(FromProto(layout), 0));
+}
 
 /// Calls `use(channel, index)` for each value.
 template <typename Use>
@@ -23,11 +25,12 @@ void ForEachValue(const ChannelShape& shape, const Use& use) {
   }
 }
 
-}  // namespace
+}  // namespace channel_norm
 
 template <typename Dtype>
 bool ChannelNormLayer<Dtype>::SumsOverDevices() const {
-  return this->layer_param_.has_layout() && ItemParts(this->layer_param_.layout()) > 1;
+  return this->layer_param_.has_layout() &&
+         channel_norm::ItemParts(this->layer_param_.layout()) > 1;
 }
 
 template <typename Dtype>
@@ -50,19 +53,19 @@ void ChannelNormLayer<Dtype>::ForwardWithOthers(const ChannelShape& shape, const
                                                 Dtype* mean, Dtype* inverse, Dtype* normalized) {
   const DeviceContext host;
   const auto values =
-      static_cast<Dtype>(shape.PerChannel() * ItemParts(this->layer_param_.layout()));
+      static_cast<Dtype>(shape.PerChannel() * channel_norm::ItemParts(this->layer_param_.layout()));
   std::fill_n(mean, channels_, Dtype(0));
-  ForEachValue(shape, [&](int64_t c, int64_t i) { mean[c] += x[i]; });
+  channel_norm::ForEachValue(shape, [&](int64_t c, int64_t i) { mean[c] += x[i]; });
   SumOverDevices(mean, channels_);
   for (int c = 0; c < channels_; ++c) mean[c] /= values;
   vector<Dtype> variance(static_cast<size_t>(channels_));
-  ForEachValue(shape,
-               [&](int64_t c, int64_t i) { variance[c] += (x[i] - mean[c]) * (x[i] - mean[c]); });
+  channel_norm::ForEachValue(
+      shape, [&](int64_t c, int64_t i) { variance[c] += (x[i] - mean[c]) * (x[i] - mean[c]); });
   SumOverDevices(variance.data(), channels_);
   for (int c = 0; c < channels_; ++c) variance[c] /= values;
   if (!this->recomputing()) {
     ChannelShape all = shape;
-    all.outer *= ItemParts(this->layer_param_.layout());
+    all.outer *= channel_norm::ItemParts(this->layer_param_.layout());
     const kernels::RunningStatistics<Dtype> running = Running(host, all);
     for (int c = 0; c < channels_; ++c) {
       running.mean[c] = running.keep * running.mean[c] + running.mean_weight * mean[c];
@@ -81,7 +84,7 @@ void ChannelNormLayer<Dtype>::BackwardWithOthers(
     const ChannelShape& shape, const kernels::NormalizedSource<Dtype>& source, const Dtype* dy,
     const kernels::NormalizeGradients<Dtype>& gradients) {
   const auto values =
-      static_cast<Dtype>(shape.PerChannel() * ItemParts(this->layer_param_.layout()));
+      static_cast<Dtype>(shape.PerChannel() * channel_norm::ItemParts(this->layer_param_.layout()));
   const DeviceContext host;
   const Dtype* const scale = Scales() ? Data(host, *this->blobs_[scale_param_]) : nullptr;
   const auto normalized = [&](int64_t c, int64_t i) {
@@ -90,7 +93,7 @@ void ChannelNormLayer<Dtype>::BackwardWithOthers(
   // Of the derivative, and of its products with the normalised values.
   vector<Dtype> sums(2 * static_cast<size_t>(channels_));
   Dtype* const products = sums.data() + channels_;
-  ForEachValue(shape, [&](int64_t c, int64_t i) {
+  channel_norm::ForEachValue(shape, [&](int64_t c, int64_t i) {
     sums[c] += dy[i];
     products[c] += dy[i] * normalized(c, i);
   });
@@ -99,21 +102,12 @@ void ChannelNormLayer<Dtype>::BackwardWithOthers(
     gradients.bias.Add(c, sums[c]);
   }
   SumOverDevices(sums.data(), 2 * channels_);
-  ForEachValue(shape, [&](int64_t c, int64_t i) {
+  channel_norm::ForEachValue(shape, [&](int64_t c, int64_t i) {
     const Dtype h = dy[i] - (sums[c] + products[c] * normalized(c, i)) / values;
     gradients.dx[i] = (scale ? scale[c] * h : h) * source.inverse[c];
   });
 }
 
-#define INSTANTIATE_DIVIDED(Dtype)                                                            \
-  template bool ChannelNormLayer<Dtype>::SumsOverDevices() const;                             \
-  template void ChannelNormLayer<Dtype>::SumOverDevices(Dtype*, int);                         \
-  template void ChannelNormLayer<Dtype>::ForwardWithOthers(const ChannelShape&, const Dtype*, \
-                                                           Dtype*, Dtype*, Dtype*, Dtype*);   \
-  template void ChannelNormLayer<Dtype>::BackwardWithOthers(                                  \
-      const ChannelShape&, const kernels::NormalizedSource<Dtype>&, const Dtype*,             \
-      const kernels::NormalizeGradients<Dtype>&)
-INSTANTIATE_DIVIDED(float);
-INSTANTIATE_DIVIDED(double);
-
 }  // namespace caffe
+
+#endif  // CAFFE_LAYERS_NORM_CHANNEL_NORM_DIVIDED_HPP_

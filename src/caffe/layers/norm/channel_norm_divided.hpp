@@ -1,5 +1,8 @@
-// ChannelNormLayer where the items of a batch are divided among devices: the statistics are those
-// of all of them. On the host.
+#ifndef CAFFE_LAYERS_NORM_CHANNEL_NORM_DIVIDED_HPP_
+#define CAFFE_LAYERS_NORM_CHANNEL_NORM_DIVIDED_HPP_
+
+// For channel_norm_layer.cpp: ChannelNormLayer where the items of a batch are divided among
+// devices. The statistics are those of all of them. On the host.
 #include <algorithm>
 
 #include "caffe/kernels/norm/batch_norm.hpp"

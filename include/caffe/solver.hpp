@@ -79,7 +79,7 @@ class Solver {
   /// iteration, losses, and what it would restore.
   virtual void TakeStateOf(Solver& other);
   /// What Progress gives until the next iteration.
-  void KeepProgress(ResumeState progress) { kept_progress_ = {iter_, std::move(progress)}; }
+  void KeepProgress(const ResumeState& progress);
 
   /// How far random generators, data and smoothed loss of this solver, and of those that train with
   /// it, have come: what a snapshot keeps besides weights, history and iteration. During a test,
@@ -213,7 +213,7 @@ class Solver {
  private:
   /// It has test nets and runs them: the root, and all devices among which a net is divided.
   static bool Tests();
-  void KeepProgress() { kept_progress_ = {iter_, Progress()}; }
+  void KeepProgress() { KeepProgress(Progress()); }
   void RestoreLosses(const SolverProgress& progress);
   /// Brings sources and random generators where RestoreProgress has said, once; not where the
   /// program has trained since then, without Step.

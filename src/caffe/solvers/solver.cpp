@@ -448,6 +448,11 @@ ResumeState Solver<Dtype>::Progress() {
 }
 
 template <typename Dtype>
+void Solver<Dtype>::KeepProgress(const ResumeState& progress) {
+  kept_progress_ = {iter_, progress};
+}
+
+template <typename Dtype>
 SolverProgress Solver<Dtype>::OwnProgress() {
   GoWhereRestored();
   SolverProgress progress;

@@ -36,6 +36,14 @@ void RefuseWhatCannotBeDivided(const SolverParameter& whole, const WantedNets& n
   }
 }
 
+void SetTrainNet(const caffe::NetParameter& net, SolverParameter* solver) {
+  solver->clear_net();
+  solver->clear_net_param();
+  solver->clear_train_net();
+  *solver->mutable_train_net_param() = net;
+  *solver->mutable_train_state() = net.state();
+}
+
 /// The solver of one device: its nets, the same plan on all of them, and no weights of whole nets.
 SolverParameter LocalSolver(const SolverParameter& whole, int devices) {
   WantedNets nets;
@@ -59,11 +67,7 @@ SolverParameter LocalSolver(const SolverParameter& whole, int devices) {
             << " processes, as 'layrub plan --devices=" << devices
             << " --partition=" << divided.name << "' shows";
   SolverParameter local = whole;
-  local.clear_net();
-  local.clear_net_param();
-  local.clear_train_net();
-  *local.mutable_train_net_param() = divided.local.net;
-  *local.mutable_train_state() = divided.local.net.state();
+  SetTrainNet(divided.local.net, &local);
   local.clear_test_net();
   local.clear_test_net_param();
   local.clear_test_state();
@@ -92,18 +96,6 @@ DividedSolver Make(layrub::RankCommunicator* ranks, const SolverParameter& local
   return made;
 }
 
-/// The solver of the whole training net, without the data that it reads.
-SolverParameter WithoutData(const SolverParameter& whole) {
-  SolverParameter result = whole;
-  const caffe::NetParameter net = caffe::TrainNetOf(whole).param;
-  result.clear_net();
-  result.clear_net_param();
-  result.clear_train_net();
-  *result.mutable_train_net_param() = ShapesOf(net);
-  *result.mutable_train_state() = net.state();
-  return result;
-}
-
 }  // namespace
 
 DividedSolver LeadDivided(layrub::RankCommunicator* ranks, SolverParameter whole,
@@ -112,7 +104,8 @@ DividedSolver LeadDivided(layrub::RankCommunicator* ranks, SolverParameter whole
   if (whole.random_seed() < 0)
     whole.set_random_seed(static_cast<int64_t>(caffe::caffe_rng_rand() & INT_MAX));
   const SolverParameter local = LocalSolver(whole, ranks->size());
-  whole = WithoutData(whole);
+  // What each process makes of it is for parameters and history: no data is opened for that.
+  SetTrainNet(ShapesOf(caffe::TrainNetOf(whole).param), &whole);
   for (int rank = 1; rank < ranks->size(); ++rank) {
     for (const std::string& message :
          {local.SerializeAsString(), whole.SerializeAsString(), snapshot})

@@ -20,6 +20,7 @@ using caffe::NetAxes;
 using caffe::NetParameter;
 using caffe::PlacementOptions;
 using layrub::Machine;
+using layrub::partition::Network;
 using layrub::partition::Operation;
 using layrub::partition::Partition;
 using layrub::partition::Wish;
@@ -42,18 +43,21 @@ NetAxes AxesOfNet(const NetParameter& net, const Machine& machine) {
 
 /// What each partition wishes. Of `auto` and `tofu`, all that are tried: a level is searched for
 /// itself, so that a narrower search may find a better partition of all levels.
-std::vector<Wish> WishesOf(const std::string& name, const Machine& machine) {
+std::vector<Wish> WishesOf(const std::string& name, const Network& network,
+                           const Machine& machine) {
   Wish tofu;
   tofu.cut_all = true;
   Wish data = tofu;
-  data.allows = [](const layrub::partition::Axis& axis) { return axis.name == "item"; };
+  data.allows = [&network](int, int op, int axis) {
+    return NameOf(network.operations[op], axis) == "item";
+  };
   if (name == "data") return {data};
   Wish chop = tofu;
   chop.same_on_all_levels = true;
   if (name == "chop") return {chop};
   Wish rows = tofu;
   rows.greedy = true;
-  rows.allows_home = [](layrub::Level level) { return level == layrub::Cut(0); };
+  rows.allows_home = [](int, int, layrub::Level level) { return level == layrub::Cut(0); };
   if (name == "rows") return {rows};
   if (name == "tofu") return {tofu, chop, rows};
   // Time, with and without that of moving to the host and back what a device has.
@@ -125,7 +129,7 @@ PartitionedNets PartitionOfFlags(const WantedNets& nets, const PlacementOptions&
   const std::clock_t begin = std::clock();
   result.axes = AxesOfNet(nets.net, options.machine);
   std::vector<Partition> candidates;
-  for (const Wish& wish : WishesOf(name, options.machine)) {
+  for (const Wish& wish : WishesOf(name, result.axes.network, options.machine)) {
     Partition found = Search(result.axes.network, levels, wish);
     if (std::find(candidates.begin(), candidates.end(), found) == candidates.end())
       candidates.push_back(std::move(found));

@@ -37,7 +37,6 @@ enum class Channel : uint8_t {
   kControl,  ///< what members are to do
   kValues,   ///< parts of the arrays of a net that is divided among them
 };
-inline constexpr int kChannels = 2;
 
 /// A member of a group of devices that train one net. All members call Broadcast and Sum in the
 /// same order with values of the same counts and elements; the group fails when they do not.

@@ -37,14 +37,16 @@ Level OfGradient(Level level);
 /// outermost of them first.
 struct Layout {
   std::vector<int64_t> dims;  ///< of the whole array
-  /// By dimension: the sizes of the arrays that are joined along it, each of which is cut for
-  /// itself (the channels of a Concat). Empty, or no entry: one.
+  /// By dimension, where several arrays are joined along it, as the channels of a Concat: their
+  /// sizes. Each of them is cut, not the whole. Empty, or no entry: it is one array.
   std::vector<std::vector<int64_t>> joined;
   std::vector<Level> levels;  ///< the outermost first
   LAYRUB_COMPARABLE(Layout)
 
   int devices() const { return 1 << levels.size(); }
   Layout OfGradient() const;
+  /// The same, where all devices that have summands get the sum.
+  Layout Summed() const;
 };
 
 /// Into how many parts the layout cuts dimension `dim`.

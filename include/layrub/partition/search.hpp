@@ -10,10 +10,12 @@
 #include "layrub/base/status.hpp"
 #include "layrub/partition/layout.hpp"
 
-// How to divide a net among 2^k devices, each of which then runs the same smaller net. After M.
-// Wang, C. Huang, J. Li: Supporting Very Large Models using Automatic Dataflow Graph Partitioning
-// (Tofu), EuroSys 2019: every level of halves is searched for itself, the outermost first, by
-// dynamic programming over the operations in their order.
+// How to divide a net among 2^k devices. Each of them then runs the same smaller net.
+//
+// The algorithm is that of M. Wang, C. Huang, J. Li: Supporting Very Large Models using Automatic
+// Dataflow Graph Partitioning (Tofu), EuroSys 2019. The devices are halves, and halves of halves.
+// Each of these levels is searched by itself, the outermost first, by dynamic programming over the
+// operations in their order.
 
 namespace layrub::partition {
 
@@ -74,13 +76,10 @@ struct Wish {
   double per_resident = 0;          ///< cost of a byte of a value or parameter that a device has
   bool cut_all = false;             ///< an operation is computed as a whole only where it must be
   bool same_on_all_levels = false;  ///< what is cut on one level is cut likewise on all, if it can
-  /// Which axes may be cut, and how values may lie between operations; empty: all, and in any way.
-  std::function<bool(const Axis&)> allows = {};
-  std::function<bool(Level)> allows_home = {};
-  /// Where it is not empty: whether axis `axis` of operation `op` may be cut on `level`; -1: none.
-  std::function<bool(int level, int op, int axis)> allows_at = {};
-  /// Likewise whether value `value` may lie so.
-  std::function<bool(int level, int value, Level)> allows_home_at = {};
+  /// Whether axis `axis` (-1: none) of operation `op` may be cut on `level`, and whether a value
+  /// may lie so between operations. Empty: yes.
+  std::function<bool(int level, int op, int axis)> allows = {};
+  std::function<bool(int level, int value, Level)> allows_home = {};
   /// Each operation takes the axis that is best for itself, given those before it.
   bool greedy = false;
 };

@@ -308,14 +308,10 @@ void NetGraphBuilder<Dtype>::SeparateDeadDerivatives() {
   }
 }
 
-/// What a device receives so that a gradient of which it has a part becomes the sum.
+/// Where each device has a part of the gradient: the numbers that it receives to have the sum.
 static double NumbersReceived(const layrub::Layout& layout) {
   const layrub::Layout part = layout.OfGradient();
-  layrub::Layout whole = part;
-  for (layrub::Level& level : whole.levels) {
-    if (level == layrub::Part()) level = layrub::Whole();
-  }
-  return static_cast<double>(MostReceived(part, whole));
+  return static_cast<double>(MostReceived(part, part.Summed()));
 }
 
 template <typename Dtype>

@@ -43,17 +43,13 @@ class LocalNetWriter {
     LayerParameter layer = axes_.net.layer(o);
     layer.clear_include();
     layer.clear_exclude();
-    bool sums = false;
     const LayerAxis* summed = nullptr;
     for (size_t a = 0; a < op.axes.size(); ++a) {
       const LayerAxis& axis = axes_.rules[o].axes[a];
       const int parts = layrub::partition::Parts(partition_, o, static_cast<int>(a));
       if (parts == 1) continue;
       if (axis.narrow) axis.narrow(&layer, parts);
-      const bool adds =
-          std::any_of(axis.outputs.begin(), axis.outputs.end(), [](int dim) { return dim < 0; });
-      sums = sums || adds;
-      if (adds && !axis.on_sum.type().empty()) summed = &axis;
+      if (!axis.on_sum.type().empty()) summed = &axis;
     }
     for (int i = 0; i < layer.bottom_size(); ++i) {
       const Layout need = layrub::partition::InputLayout(axes_.network, partition_, o, i);
@@ -84,7 +80,7 @@ class LocalNetWriter {
         layer.set_top(i, final_name);
         continue;
       }
-      layer.set_top(i, Fresh(final_name + (sums ? "/part" : "/made")));
+      layer.set_top(i, Fresh(final_name + "/made"));
       after.push_back(Exchange(layer.top(i), made, final_name, home));
     }
     *out_.add_layer() = layer;
@@ -148,8 +144,7 @@ class LocalNetWriter {
     return layer;
   }
 
-  /// The blob that has the value in layout `need`, exchanged for it where nobody has asked for that
-  /// before.
+  /// The blob that has the value in layout `need`. Where there is none yet, an Exchange makes it.
   string NameOf(int value, const Layout& need) {
     const auto found = names_.find({value, Key(need)});
     if (found != names_.end()) return found->second;

@@ -7,29 +7,17 @@
 #include "caffe/util/parts.hpp"
 
 namespace caffe {
-namespace {
-
-layrub::Layout WithLevels(layrub::Layout layout, layrub::Share share, layrub::Level level) {
-  for (layrub::Level& each : layout.levels) {
-    if (each.share == share) each = level;
-  }
-  return layout;
-}
-
-}  // namespace
-
 template <typename Dtype>
 ParameterParts<Dtype>::ParameterParts(Net<Dtype>* net, layrub::Communicator* group)
     : net_(net), group_(group) {
   for (const layrub::Layout& layout : ParamLayouts(*net)) {
     Entry entry{layout, {}, {}};
     if (!layout.levels.empty()) {
-      const layrub::Layout values =
-          WithLevels(layout, layrub::Share::kPartGradient, layrub::Whole());
-      layrub::Layout all = values;
+      const layrub::Layout gradient = layout.OfGradient();
+      layrub::Layout all = layout;
       std::fill(all.levels.begin(), all.levels.end(), layrub::Whole());
-      entry.gather = Redistribution(values, all);
-      entry.sum = Redistribution(layout.OfGradient(), values);
+      entry.gather = Redistribution(layout, all);
+      entry.sum = Redistribution(gradient, gradient.Summed());
     }
     entries_.push_back(std::move(entry));
   }

@@ -9,8 +9,8 @@
 
 namespace caffe {
 
-/// The learnable parameters of a net, of which each device of a group has parts. All members call
-/// the same functions in the same order.
+/// The learnable parameters of a net that is divided among devices: each device has parts of them.
+/// All members of the group call the same functions in the same order.
 template <typename Dtype>
 class ParameterParts {
  public:

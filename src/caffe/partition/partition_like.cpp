@@ -46,13 +46,13 @@ Partition PartitionLike(const NetAxes& net, const NetAxes& other, const Partitio
     }
   }
   Wish wish;
-  wish.allows_at = [&](int level, int o, int axis) {
+  wish.allows = [&](int level, int o, int axis) {
     const Operation& op = net.network.operations[o];
     const int same = in_other(op);
     return same < 0 || ParamDims(op, axis) ==
                            ParamDims(other.network.operations[same], partition.axes[level][same]);
   };
-  wish.allows_home_at = [&](int level, int value, Level home) {
+  wish.allows_home = [&](int level, int value, Level home) {
     const auto found = sums.find(value);
     if (found == sums.end()) return true;
     const Level cut = layrub::Cut(found->second.channel);

@@ -9,11 +9,10 @@
 #include "caffe/device_group.hpp"
 #include "caffe/solver_nets.hpp"
 #include "caffe/util/origins.hpp"
-#include "caffe/util/rng.hpp"
 #include "caffe/util/set_up_log.hpp"
+#include "caffe/util/solver_number.hpp"
 #include "caffe/util/upgrade_proto.hpp"
 #include "learning_rate.hpp"
-#include "net_progress.hpp"
 #include "not_finite.hpp"
 #include "snapshot_keeper.hpp"
 #include "solver_placement.hpp"
@@ -35,9 +34,6 @@ void LoadNetWeights(Net<Dtype>* net, const string& model_list) {
     net->CopyTrainedLayersFrom(name);
   }
 }
-
-/// Among those that train together. Devices among which one net is divided are one solver.
-int NumberOfSolver() { return Caffe::solver_rank() % Caffe::solver_count(); }
 
 }  // namespace
 
@@ -411,18 +407,6 @@ void Solver<Dtype>::Restore(const char* resume_file) {
 }
 
 template <typename Dtype>
-void Solver<Dtype>::TakeStateOf(Solver& other) {
-  iter_ = other.iter_;
-  current_step_ = other.current_step_;
-  losses_ = other.losses_;
-  smoothed_loss_ = other.smoothed_loss_;
-  first_loss_ = other.first_loss_;
-  losses_restored_ = other.losses_restored_;
-  restored_ = other.restored_;
-  kept_progress_.reset();
-}
-
-template <typename Dtype>
 void Solver<Dtype>::FinishRestore(const SolverState& head, const string& state_file) {
   iter_ = head.iter();
   current_step_ = head.current_step();
@@ -433,86 +417,6 @@ void Solver<Dtype>::FinishRestore(const SolverState& head, const string& state_f
   LOG_IF(WARNING, Caffe::root_solver())
       << state_file << " says neither how far random numbers and data had come nor the smoothed "
       << "loss: these begin anew, so this run will not be exactly the one that was stopped.";
-}
-
-// ---- Progress: what a resumed run needs besides weights and history ----
-
-template <typename Dtype>
-ResumeState Solver<Dtype>::Progress() {
-  if (kept_progress_ && kept_progress_->first == iter_) return kept_progress_->second;
-  ResumeState progress;
-  *progress.add_solver() = OwnProgress();
-  if (!others_progress_) return progress;
-  for (SolverProgress& other : others_progress_()) *progress.add_solver() = std::move(other);
-  return progress;
-}
-
-template <typename Dtype>
-void Solver<Dtype>::KeepProgress(const ResumeState& progress) {
-  kept_progress_ = {iter_, progress};
-}
-
-template <typename Dtype>
-SolverProgress Solver<Dtype>::OwnProgress() {
-  GoWhereRestored();
-  SolverProgress progress;
-  progress.set_smoothed_loss(smoothed_loss_);
-  // Once there are average_loss of them, each takes the place of the oldest.
-  const int count = static_cast<int>(losses_.size());
-  const int oldest = count < param_.average_loss() ? 0 : std::max(0, iter_ - first_loss_) % count;
-  for (int i = 0; i < count; ++i) progress.add_recent_loss(losses_[(oldest + i) % count]);
-  *progress.add_net() = ProgressOf(*net_);
-  for (const auto& net : test_nets_) *progress.add_net() = ProgressOf(*net);
-  progress.set_random(StateOf(&Caffe::rng_stream()));
-  return progress;
-}
-
-/// Nothing changes where the mean is to be that of fewer losses now: it begins anew.
-template <typename Dtype>
-void Solver<Dtype>::RestoreLosses(const SolverProgress& progress) {
-  if (progress.recent_loss_size() > param_.average_loss()) return;
-  losses_.assign(progress.recent_loss().begin(), progress.recent_loss().end());
-  smoothed_loss_ = static_cast<Dtype>(progress.smoothed_loss());
-  first_loss_ = iter_ - progress.recent_loss_size();
-  losses_restored_ = true;
-}
-
-template <typename Dtype>
-void Solver<Dtype>::RestoreProgress(const ResumeState& progress, const string& state_file) {
-  kept_progress_.reset();
-  restored_.reset();
-  losses_restored_ = false;
-  const int saved = progress.solver_size(), rank = NumberOfSolver();
-  if (rank < saved) RestoreLosses(progress.solver(rank));
-  if (saved != Caffe::solver_count()) {
-    LOG_IF(WARNING, Caffe::root_solver())
-        << state_file << " says how far " << saved << (saved == 1 ? " solver" : " solvers")
-        << " had come, and this training has " << Caffe::solver_count()
-        << ": data and random numbers begin anew.";
-    return;
-  }
-  restored_ = Restored{progress.solver(rank), state_file, iter_};
-}
-
-template <typename Dtype>
-void Solver<Dtype>::GoWhereRestored() {
-  const auto restored = std::exchange(restored_, std::nullopt);
-  if (!restored || restored->iter != iter_) return;
-  const auto& [own, state_file, iter] = *restored;
-  const bool logs = Caffe::root_solver();
-  const int nets = static_cast<int>(test_nets_.size()) + 1;
-  LOG_IF(WARNING, logs && own.net_size() != nets)
-      << state_file << " says how far " << own.net_size() << " nets had come; this solver has "
-      << nets << ", the train net included.";
-  for (int i = 0; i < std::min(nets, own.net_size()); ++i) {
-    const string name = i == 0 ? "train net" : "test net #" + std::to_string(i - 1);
-    caffe::RestoreProgress(own.net(i), state_file + ", " + name + ": ",
-                           i == 0 ? net_.get() : test_nets_[i - 1].get());
-  }
-  // Last: what was restored may have drawn from it.
-  const bool known = SetState(own.random(), &Caffe::rng_stream());
-  LOG_IF(WARNING, logs && !known)
-      << state_file << ": the state of the random generator cannot be read: it begins anew.";
 }
 
 INSTANTIATE_CLASS(Solver);

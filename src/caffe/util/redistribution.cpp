@@ -33,6 +33,21 @@ bool MovesNothing(const Layout& from, const Layout& to, const std::vector<Transf
   });
 }
 
+/// Of a message, as MPI counts in int.
+constexpr size_t kMostBytes = size_t{1} << 28;
+
+void SendInPieces(layrub::Communicator* communicator, int to, const std::string& bytes) {
+  for (size_t begin = 0; begin < bytes.size(); begin += kMostBytes)
+    communicator->Send(to, bytes.substr(begin, kMostBytes), layrub::Channel::kValues);
+}
+
+std::string ReceivePieces(layrub::Communicator* communicator, int from, size_t bytes) {
+  std::string message = communicator->Receive(from, layrub::Channel::kValues);
+  while (message.size() < bytes) message += communicator->Receive(from, layrub::Channel::kValues);
+  CHECK_EQ(message.size(), bytes);
+  return message;
+}
+
 template <typename Dtype>
 void Add(const Dtype* x, int64_t count, bool adds, Dtype* y) {
   if (!adds) {
@@ -81,7 +96,7 @@ void Redistribution::Run(layrub::Communicator* communicator, const Dtype* x, Dty
                    message.append(reinterpret_cast<const char*>(x + begin),
                                   static_cast<size_t>(count) * sizeof(Dtype));
                  });
-      communicator->Send(transfer.to, std::move(message), layrub::Channel::kValues);
+      SendInPieces(communicator, transfer.to, message);
     }
     if (receiver >= 0 && receiver != rank) return;
     if (stage.adds) std::fill_n(out, Product(stage.to_dims), Dtype(0));
@@ -94,9 +109,8 @@ void Redistribution::Run(layrub::Communicator* communicator, const Dtype* x, Dty
                    });
         continue;
       }
-      const std::string message = communicator->Receive(transfer.from, layrub::Channel::kValues);
-      CHECK_EQ(static_cast<int64_t>(message.size()),
-               Count(transfer) * static_cast<int64_t>(sizeof(Dtype)));
+      const std::string message = ReceivePieces(
+          communicator, transfer.from, static_cast<size_t>(Count(transfer)) * sizeof(Dtype));
       const auto* next = reinterpret_cast<const Dtype*>(message.data());
       ForEachRow(transfer, stage.from_dims, stage.to_dims, [&](int64_t, int64_t to, int64_t count) {
         Add(next, count, stage.adds, out + to);

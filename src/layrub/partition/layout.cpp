@@ -89,6 +89,14 @@ Layout Layout::OfGradient() const {
   return result;
 }
 
+Layout Layout::Summed() const {
+  Layout result = *this;
+  for (Level& level : result.levels) {
+    if (level == Part()) level = Whole();
+  }
+  return result;
+}
+
 int64_t Parts(const Layout& layout, int dim) {
   int64_t parts = 1;
   for (const Level& level : layout.levels) {

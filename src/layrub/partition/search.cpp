@@ -55,6 +55,16 @@ Level ParamLevel(const Operation& op, int axis, size_t i) {
   return op.params[i].gradient ? PartGradient() : Whole();
 }
 
+/// Of a value or a parameter that is operand `i` of operation `op`, `level_of` of each level.
+template <typename Array>
+Layout LayoutOf(const Array& array, const Operation& operation, int op, int i,
+                const Partition& partition, Level (*level_of)(const Operation&, int, size_t)) {
+  Layout layout{array.dims, array.joined, {}};
+  for (const std::vector<int>& level : partition.axes)
+    layout.levels.push_back(level_of(operation, level[op], static_cast<size_t>(i)));
+  return layout;
+}
+
 double Resident(Level level, double bytes) {
   return level.share == Share::kCut ? bytes / 2 : bytes;
 }
@@ -118,13 +128,6 @@ class LevelSearch {
     return c >= 'A' ? Level{static_cast<Share>(c - 'A'), -1} : Cut(c - '0');
   }
 
-  int64_t PartsBefore(int o, int axis) const {
-    int64_t parts = 1;
-    for (const std::vector<int>& level : done_.axes) {
-      if (level[o] == axis) parts *= 2;
-    }
-    return parts;
-  }
   /// Of what operation `o` still computes, the part that is left after the levels before.
   double PartLeft(int o) const {
     double part = 1;
@@ -141,25 +144,23 @@ class LevelSearch {
 
   std::vector<int> AxesOf(int o) const {
     const Operation& op = network_.operations[o];
-    const auto allowed_here = [&](int axis) {
-      return !wish_.allows_at || wish_.allows_at(done_.levels(), o, axis);
+    const auto allowed = [&](int axis) {
+      return !wish_.allows || wish_.allows(done_.levels(), o, axis);
     };
     std::vector<int> axes;
     for (int a = 0; a < static_cast<int>(op.axes.size()); ++a) {
-      const bool even = op.axes[a].extent % (2 * PartsBefore(o, a)) == 0;
+      const bool even = op.axes[a].extent % (2 * Parts(done_, o, a)) == 0;
       const bool repeats = !wish_.same_on_all_levels || done_.axes.empty() || done_.axes[0][o] == a;
-      const bool allowed = (!wish_.allows || wish_.allows(op.axes[a])) && allowed_here(a);
-      if (even && repeats && allowed) axes.push_back(a);
+      if (even && repeats && allowed(a)) axes.push_back(a);
     }
-    if (axes.empty() || (!wish_.cut_all && allowed_here(-1))) axes.push_back(-1);
+    if (axes.empty() || (!wish_.cut_all && allowed(-1))) axes.push_back(-1);
     return axes;
   }
 
   std::vector<Level> HomesOf(int value, Level made, bool free) const {
     std::vector<Level> homes;
     const auto allowed = [&](Level level) {
-      return (!wish_.allows_home || wish_.allows_home(level)) &&
-             (!wish_.allows_home_at || wish_.allows_home_at(done_.levels(), value, level));
+      return !wish_.allows_home || wish_.allows_home(done_.levels(), value, level);
     };
     if (made.share != Share::kPart && allowed(made)) homes.push_back(made);
     if (!free) return homes.empty() ? std::vector<Level>{Whole()} : homes;
@@ -214,7 +215,7 @@ class LevelSearch {
         const Level made = OutputLevel(op, axis, i);
         std::vector<Way> longer;
         for (const Way& way : of_axis) {
-          const bool free = op.outputs.size() <= 2 || wish_.allows_home_at;
+          const bool free = op.outputs.size() <= 2 || wish_.allows_home;
           for (const Level home : HomesOf(op.outputs[i], made, free)) {
             longer.push_back(way);
             longer.back().cost += HomeCost(op.outputs[i], made, home);
@@ -335,29 +336,17 @@ Partition Search(const Network& network, int levels, const Wish& wish) {
 
 Layout InputLayout(const Network& network, const Partition& partition, int op, int i) {
   const Operation& operation = network.operations[op];
-  const Value& value = network.values[operation.inputs[i]];
-  Layout layout{value.dims, value.joined, {}};
-  for (const std::vector<int>& level : partition.axes)
-    layout.levels.push_back(InputLevel(operation, level[op], static_cast<size_t>(i)));
-  return layout;
+  return LayoutOf(network.values[operation.inputs[i]], operation, op, i, partition, InputLevel);
 }
 
 Layout OutputLayout(const Network& network, const Partition& partition, int op, int i) {
   const Operation& operation = network.operations[op];
-  const Value& value = network.values[operation.outputs[i]];
-  Layout layout{value.dims, value.joined, {}};
-  for (const std::vector<int>& level : partition.axes)
-    layout.levels.push_back(OutputLevel(operation, level[op], static_cast<size_t>(i)));
-  return layout;
+  return LayoutOf(network.values[operation.outputs[i]], operation, op, i, partition, OutputLevel);
 }
 
 Layout ParamLayout(const Network& network, const Partition& partition, int op, int i) {
   const Operation& operation = network.operations[op];
-  const Parameter& param = operation.params[i];
-  Layout layout{param.dims, param.joined, {}};
-  for (const std::vector<int>& level : partition.axes)
-    layout.levels.push_back(ParamLevel(operation, level[op], static_cast<size_t>(i)));
-  return layout;
+  return LayoutOf(operation.params[i], operation, op, i, partition, ParamLevel);
 }
 
 Layout Home(const Network& network, const Partition& partition, int value) {
@@ -367,7 +356,6 @@ Layout Home(const Network& network, const Partition& partition, int value) {
 }
 
 int64_t BytesReceived(const Network& network, const Partition& partition) {
-  // Bytes of one number cancel out but for the first and last division.
   const auto bytes = [](const Layout& from, const Layout& to, int64_t whole_bytes, bool gradient) {
     int64_t numbers = 1;
     for (const int64_t dim : from.dims) numbers *= dim;
@@ -397,11 +385,7 @@ int64_t BytesReceived(const Network& network, const Partition& partition) {
     for (size_t i = 0; i < op.params.size(); ++i) {
       if (!op.params[i].gradient) continue;
       const Layout part = ParamLayout(network, partition, id, static_cast<int>(i)).OfGradient();
-      Layout sum = part;
-      for (Level& level : sum.levels) {
-        if (level == Part()) level = Whole();
-      }
-      total += bytes(part, sum, op.params[i].bytes, false);
+      total += bytes(part, part.Summed(), op.params[i].bytes, false);
     }
   }
   return total;

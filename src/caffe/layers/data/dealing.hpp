@@ -5,15 +5,15 @@
 
 #include "caffe/common.hpp"
 #include "caffe/proto/caffe.pb.h"
+#include "caffe/util/solver_number.hpp"
 
 namespace caffe {
 
 /// Whether item number `offset` of a source belongs to another solver: several take turns when they
 /// train, and each tests on all of the data. Devices among which a net is divided are one solver.
 inline bool BelongsToAnotherSolver(Phase phase, uint64_t offset) {
-  const auto solvers = static_cast<uint64_t>(Caffe::solver_count());
   return phase == TRAIN &&
-         offset % solvers != static_cast<uint64_t>(Caffe::solver_rank()) % solvers;
+         offset % Caffe::solver_count() != static_cast<uint64_t>(NumberOfSolver());
 }
 
 }  // namespace caffe

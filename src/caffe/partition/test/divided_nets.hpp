@@ -107,6 +107,9 @@ inline Weights TrainWhole(const SolverParameter& param) {
 inline void OnDevices(int devices, const std::function<void(layrub::Communicator*)>& run) {
   layrub::Group group =
       layrub::ConnectThreads(std::vector<layrub::Device*>(static_cast<size_t>(devices)));
+  // Protobuf makes the default of a text field when it is first asked for, under a lock of the
+  // library that the thread sanitizer does not see.
+  EXPECT_FALSE(SolverParameter().eval_type().empty());
   std::mutex mutex;
   std::exception_ptr error;
   std::vector<std::thread> threads;

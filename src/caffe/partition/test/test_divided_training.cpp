@@ -94,7 +94,7 @@ Wish ArbitraryWish(const NetAxes& axes) {
   wish.cut_all = *rc::gen::arbitrary<bool>();
   // Some axes, by chance, are not cut.
   const auto seed = *rc::gen::inRange(0, 1000);
-  wish.allows_at = [&axes, seed](int level, int op, int axis) {
+  wish.allows = [&axes, seed](int level, int op, int axis) {
     const int all = static_cast<int>(axes.network.operations[op].axes.size());
     return all < 2 || (31 * seed + 7 * op + 3 * level) % all != axis;
   };

@@ -15,67 +15,59 @@ using layrub::partition::Wish;
 /// Layers of a type between convolutions that learn: they take "x" (8 x 8 x 4 x 4) and, where they
 /// name it, "z" of the same shape, and make "y".
 struct Case {
-  const char* name;
-  const char* type;
-  const char* layers;
+  string name, type, layers;
 };
 
-string LayerText(const Case& of) { return of.layers; }
-
-const char* const kIn = R"(bottom: "x" top: "y")";
+string LayerOf(const string& type, const string& bottoms, const string& more) {
+  return "layer { name: \"l\" type: \"" + type + "\" " + bottoms + " top: \"y\" " + more + " }";
+}
+string OfX(const string& type, const string& more = "") {
+  return LayerOf(type, "bottom: \"x\"", more);
+}
+string OfXAndZ(const string& type, const string& more = "") {
+  return LayerOf(type, "bottom: \"x\" bottom: \"z\"", more);
+}
 
 std::vector<Case> Cases() {
-  static const auto one = [](const char* type, const string& more = "") {
-    static std::set<string> texts;  // outlive the cases
-    const string text =
-        string("layer { name: \"l\" type: \"") + type + "\" " + kIn + " " + more + " }";
-    return texts.insert(text).first->c_str();
-  };
-  static const auto two = [](const char* type, const string& more = "") {
-    static std::set<string> texts;
-    const string text = string("layer { name: \"l\" type: \"") + type +
-                        "\" bottom: \"x\" bottom: \"z\" top: \"y\" " + more + " }";
-    return texts.insert(text).first->c_str();
-  };
   const string xavier = R"(weight_filler { type: "xavier" } bias_filler { type: "uniform" })";
   return {
       {"Convolution", "Convolution",
-       one("Convolution",
+       OfX("Convolution",
            "convolution_param { num_output: 8 kernel_size: 3 pad: 1 " + xavier + " }")},
       {"ConvolutionWithoutBias", "Convolution",
-       one("Convolution",
+       OfX("Convolution",
            "convolution_param { num_output: 4 kernel_size: 3 bias_term: false " + xavier + " }")},
       {"GroupedConvolution", "Convolution",
-       one("Convolution",
+       OfX("Convolution",
            "convolution_param { num_output: 8 kernel_size: 3 group: 4 " + xavier + " }")},
       {"Deconvolution", "Deconvolution",
-       one("Deconvolution",
+       OfX("Deconvolution",
            "convolution_param { num_output: 4 kernel_size: 2 stride: 2 " + xavier + " }")},
       {"GroupedDeconvolution", "Deconvolution",
-       one("Deconvolution",
+       OfX("Deconvolution",
            "convolution_param { num_output: 8 kernel_size: 2 group: 2 " + xavier + " }")},
       {"DepthwiseConvolution", "DepthwiseConvolution",
-       one("DepthwiseConvolution",
+       OfX("DepthwiseConvolution",
            "convolution_param { num_output: 8 kernel_size: 3 " + xavier + " }")},
       {"ConvolutionDepthwise", "ConvolutionDepthwise",
-       one("ConvolutionDepthwise",
+       OfX("ConvolutionDepthwise",
            "convolution_param { num_output: 8 kernel_size: 3 " + xavier + " }")},
       {"NdConvolution", "NdConvolution",
-       one("NdConvolution",
+       OfX("NdConvolution",
            "convolution_param { num_output: 4 kernel_shape { dim: 3 dim: 3 } stride_shape { dim: 1 "
            "dim: 1 } " +
                xavier + " }")},
       {"InnerProduct", "InnerProduct",
-       one("InnerProduct", "inner_product_param { num_output: 8 " + xavier + " }")},
+       OfX("InnerProduct", "inner_product_param { num_output: 8 " + xavier + " }")},
       {"TransposedInnerProduct", "InnerProduct",
-       one("InnerProduct",
+       OfX("InnerProduct",
            "inner_product_param { num_output: 8 axis: 2 transpose: true " + xavier + " }")},
-      {"Im2col", "Im2col", one("Im2col", "convolution_param { kernel_size: 3 }")},
-      {"Pooling", "Pooling", one("Pooling", "pooling_param { kernel_size: 3 stride: 2 }")},
+      {"Im2col", "Im2col", OfX("Im2col", "convolution_param { kernel_size: 3 }")},
+      {"Pooling", "Pooling", OfX("Pooling", "pooling_param { kernel_size: 3 stride: 2 }")},
       {"AveragePooling", "Pooling",
-       one("Pooling", "pooling_param { pool: AVE global_pooling: true }")},
-      {"SPP", "SPP", one("SPP", "spp_param { pyramid_height: 2 }")},
-      {"Interp", "Interp", one("Interp", "interp_param { height: 6 width: 6 }")},
+       OfX("Pooling", "pooling_param { pool: AVE global_pooling: true }")},
+      {"SPP", "SPP", OfX("SPP", "spp_param { pyramid_height: 2 }")},
+      {"Interp", "Interp", OfX("Interp", "interp_param { height: 6 width: 6 }")},
       {"Upsample", "Upsample",
        R"(layer { name: "pool" type: "Pooling" bottom: "x" top: "p" top: "m"
                   pooling_param { kernel_size: 2 stride: 2 } }
@@ -85,28 +77,28 @@ std::vector<Case> Cases() {
                   dummy_data_param { shape { dim: 4 dim: 5 } data_filler { type: "constant" value: 2 } } }
           layer { name: "l" type: "ROIPooling" bottom: "x" bottom: "rois" top: "y"
                   roi_pooling_param { pooled_h: 2 pooled_w: 2 spatial_scale: 1 } })"},
-      {"LRN", "LRN", one("LRN", "lrn_param { local_size: 3 alpha: 0.5 }")},
+      {"LRN", "LRN", OfX("LRN", "lrn_param { local_size: 3 alpha: 0.5 }")},
       {"LRNWithinChannels", "LRN",
-       one("LRN", "lrn_param { local_size: 3 alpha: 0.5 norm_region: WITHIN_CHANNEL }")},
-      {"BatchNorm", "BatchNorm", one("BatchNorm")},
+       OfX("LRN", "lrn_param { local_size: 3 alpha: 0.5 norm_region: WITHIN_CHANNEL }")},
+      {"BatchNorm", "BatchNorm", OfX("BatchNorm")},
       {"BatchNormWithScale", "BatchNorm",
-       one("BatchNorm", "batch_norm_param { scale_bias: true } ")},
+       OfX("BatchNorm", "batch_norm_param { scale_bias: true } ")},
       {"BatchNormThenScale", "BatchNorm",
        R"(layer { name: "l" type: "BatchNorm" bottom: "x" top: "n" }
           layer { name: "s" type: "Scale" bottom: "n" top: "n" scale_param { bias_term: true } }
           layer { name: "r" type: "ReLU" bottom: "n" top: "y" })"},
-      {"BN", "BN", one("BN")},
-      {"Normalize", "Normalize", one("Normalize")},
-      {"MVN", "MVN", one("MVN")},
-      {"MVNAcrossChannels", "MVN", one("MVN", "mvn_param { across_channels: true }")},
+      {"BN", "BN", OfX("BN")},
+      {"Normalize", "Normalize", OfX("Normalize")},
+      {"MVN", "MVN", OfX("MVN")},
+      {"MVNAcrossChannels", "MVN", OfX("MVN", "mvn_param { across_channels: true }")},
       {"Scale", "Scale",
-       one("Scale", "scale_param { bias_term: true filler { type: \"uniform\" } }")},
-      {"ScaleByABottom", "Scale", two("Scale", "scale_param { axis: 0 }")},
-      {"Bias", "Bias", one("Bias", "bias_param { filler { type: \"uniform\" } }")},
-      {"PReLU", "PReLU", one("PReLU", "prelu_param { filler { type: \"uniform\" } }")},
-      {"SharedPReLU", "PReLU", one("PReLU", "prelu_param { channel_shared: true }")},
-      {"Eltwise", "Eltwise", two("Eltwise", "eltwise_param { operation: PROD }")},
-      {"Concat", "Concat", two("Concat")},
+       OfX("Scale", "scale_param { bias_term: true filler { type: \"uniform\" } }")},
+      {"ScaleByABottom", "Scale", OfXAndZ("Scale", "scale_param { axis: 0 }")},
+      {"Bias", "Bias", OfX("Bias", "bias_param { filler { type: \"uniform\" } }")},
+      {"PReLU", "PReLU", OfX("PReLU", "prelu_param { filler { type: \"uniform\" } }")},
+      {"SharedPReLU", "PReLU", OfX("PReLU", "prelu_param { channel_shared: true }")},
+      {"Eltwise", "Eltwise", OfXAndZ("Eltwise", "eltwise_param { operation: PROD }")},
+      {"Concat", "Concat", OfXAndZ("Concat")},
       {"ConcatThenConvolution", "Convolution",
        R"(layer { name: "c" type: "Concat" bottom: "x" bottom: "z" bottom: "x" top: "c" }
           layer { name: "l" type: "Convolution" bottom: "c" top: "y"
@@ -114,21 +106,21 @@ std::vector<Case> Cases() {
       {"Slice", "Slice",
        R"(layer { name: "l" type: "Slice" bottom: "x" top: "a" top: "b" }
           layer { name: "sum" type: "Eltwise" bottom: "a" bottom: "b" top: "y" })"},
-      {"Softmax", "Softmax", one("Softmax")},
-      {"Flatten", "Flatten", one("Flatten")},
-      {"Reshape", "Reshape", one("Reshape", "reshape_param { shape { dim: 8 dim: -1 dim: 4 } }")},
+      {"Softmax", "Softmax", OfX("Softmax")},
+      {"Flatten", "Flatten", OfX("Flatten")},
+      {"Reshape", "Reshape", OfX("Reshape", "reshape_param { shape { dim: 8 dim: -1 dim: 4 } }")},
       {"Permute", "Permute",
-       one("Permute", "permute_param { order: 0 order: 3 order: 1 order: 2 }")},
-      {"Tile", "Tile", one("Tile", "tile_param { tiles: 2 axis: 2 }")},
-      {"Crop", "Crop", two("Crop", "crop_param { axis: 2 }")},
-      {"Reorg", "Reorg", one("Reorg", "reorg_param { stride: 2 }")},
+       OfX("Permute", "permute_param { order: 0 order: 3 order: 1 order: 2 }")},
+      {"Tile", "Tile", OfX("Tile", "tile_param { tiles: 2 axis: 2 }")},
+      {"Crop", "Crop", OfXAndZ("Crop", "crop_param { axis: 2 }")},
+      {"Reorg", "Reorg", OfX("Reorg", "reorg_param { stride: 2 }")},
       {"ShuffleChannel", "ShuffleChannel",
-       one("ShuffleChannel", "shuffle_channel_param { group: 2 }")},
-      {"Reduction", "Reduction", one("Reduction", "reduction_param { axis: 2 }")},
+       OfX("ShuffleChannel", "shuffle_channel_param { group: 2 }")},
+      {"Reduction", "Reduction", OfX("Reduction", "reduction_param { axis: 2 }")},
       {"Axpy", "Axpy",
        R"(layer { name: "a" type: "Pooling" bottom: "x" top: "a" pooling_param { pool: AVE global_pooling: true } }
           layer { name: "l" type: "Axpy" bottom: "a" bottom: "x" bottom: "z" top: "y" })"},
-      {"Dropout", "Dropout", one("Dropout")},
+      {"Dropout", "Dropout", OfX("Dropout")},
       {"Embed", "Embed",
        R"(layer { name: "i" type: "DummyData" top: "i"
                   dummy_data_param { shape { dim: 8 dim: 4 } data_filler { type: "constant" value: 2 } } }
@@ -163,17 +155,17 @@ std::vector<Case> Cases() {
        R"(layer { name: "l" type: "DummyData" top: "noise"
                   dummy_data_param { shape { dim: 8 dim: 8 dim: 4 dim: 4 } data_filler { type: "gaussian" std: 1 } } }
           layer { name: "s" type: "Eltwise" bottom: "x" bottom: "noise" top: "y" })"},
-      {"ReLU", "ReLU", one("ReLU", "relu_param { negative_slope: 0.3 }")},
-      {"ReLU6", "ReLU6", one("ReLU6")},
-      {"Sigmoid", "Sigmoid", one("Sigmoid")},
-      {"TanH", "TanH", one("TanH")},
-      {"ELU", "ELU", one("ELU")},
-      {"Swish", "Swish", one("Swish")},
-      {"Clip", "Clip", one("Clip", "clip_param { min: -1 max: 1 }")},
-      {"BNLL", "BNLL", one("BNLL")},
-      {"AbsVal", "AbsVal", one("AbsVal")},
-      {"Power", "Power", one("Power", "power_param { power: 2 shift: 1 }")},
-      {"Exp", "Exp", one("Exp", "exp_param { scale: 0.5 }")},
+      {"ReLU", "ReLU", OfX("ReLU", "relu_param { negative_slope: 0.3 }")},
+      {"ReLU6", "ReLU6", OfX("ReLU6")},
+      {"Sigmoid", "Sigmoid", OfX("Sigmoid")},
+      {"TanH", "TanH", OfX("TanH")},
+      {"ELU", "ELU", OfX("ELU")},
+      {"Swish", "Swish", OfX("Swish")},
+      {"Clip", "Clip", OfX("Clip", "clip_param { min: -1 max: 1 }")},
+      {"BNLL", "BNLL", OfX("BNLL")},
+      {"AbsVal", "AbsVal", OfX("AbsVal")},
+      {"Power", "Power", OfX("Power", "power_param { power: 2 shift: 1 }")},
+      {"Exp", "Exp", OfX("Exp", "exp_param { scale: 0.5 }")},
       {"Log", "Log",
        R"(layer { name: "e" type: "Exp" bottom: "x" top: "e" }
           layer { name: "l" type: "Log" bottom: "e" top: "y" })"},
@@ -189,7 +181,7 @@ NetParameter NetWith(const Case& of) {
       "convolution_param { num_output: 8 kernel_size: 1 weight_filler { type: \"xavier\" } }";
   const string x =
       "layer { name: \"x\" type: \"Convolution\" bottom: \"data\" top: \"x\" " + convolution + " }";
-  const string layers = LayerText(of);
+  const string& layers = of.layers;
   const bool takes_z = layers.find("\"z\"") != string::npos;
   const string z =
       "layer { name: \"z\" type: \"Convolution\" bottom: \"data\" top: \"z\" " + convolution + " }";
@@ -217,7 +209,7 @@ TEST_P(LayerAxes, ComputeTogetherWhatTheLayerComputes) {
     for (const int levels : {1, 2}) {
       if (op.axes[a].extent % (1 << levels) != 0) continue;
       Wish wish;
-      wish.allows_at = [&](int, int o, int axis) { return o != static_cast<int>(at) || axis == a; };
+      wish.allows = [&](int, int o, int axis) { return o != static_cast<int>(at) || axis == a; };
       const Partition partition = Search(axes.network, levels, wish);
       ASSERT_EQ(1 << levels, Parts(partition, static_cast<int>(at), a)) << op.axes[a].name;
       SCOPED_TRACE(op.axes[a].name + ", " + std::to_string(1 << levels) + " devices");
@@ -234,7 +226,7 @@ TEST_P(LayerAxes, ComputeTogetherWhatTheLayerComputes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, LayerAxes, ::testing::ValuesIn(Cases()),
-                         [](const auto& of) { return string(of.param.name); });
+                         [](const auto& of) { return of.param.name; });
 
 TEST(LayerAxes, AreKnownOfEveryTypeOrThereIsAReason) {
   const vector<string> known = TypesWithRules();

@@ -113,7 +113,7 @@ TEST(Search, FindsTheFewestBytesOnALevel) {
         if (axes[o] < 0 && !network.operations[o].axes.empty()) return;
       }
       Wish forced = wish;
-      forced.allows_at = [&](int, int op, int axis) { return axes[op] == axis; };
+      forced.allows = [&](int, int op, int axis) { return axes[op] == axis; };
       const Partition other = Search(network, 1, forced);
       RC_ASSERT(other.axes[0] == axes);
       RC_ASSERT(fewest <= CountedBytes(network, other));

@@ -1,0 +1,14 @@
+#ifndef CAFFE_UTIL_SOLVER_NUMBER_HPP_
+#define CAFFE_UTIL_SOLVER_NUMBER_HPP_
+
+#include "caffe/common.hpp"
+
+namespace caffe {
+
+/// This thread's solver, among those that train together. Devices among which one net is divided
+/// are one solver.
+inline int NumberOfSolver() { return Caffe::solver_rank() % Caffe::solver_count(); }
+
+}  // namespace caffe
+
+#endif  // CAFFE_UTIL_SOLVER_NUMBER_HPP_

@@ -23,7 +23,8 @@ if [ $# -eq 0 ]; then
     "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/net/test/test_planned_feeds.cpp \
     "$root"/src/caffe/net/test/test_planned_training.cpp "$root"/src/caffe/solvers/test/test_exact_resume.cpp \
     "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp "$root"/src/caffe/util/test/test_batch_workers.cpp \
-    "$root"/src/caffe/layers/data/test/test_data_threads.cpp; do
+    "$root"/src/caffe/layers/data/test/test_data_threads.cpp \
+    "$root"/src/caffe/partition/test/test_divided_training.cpp; do
     set -- "$@" "$(basename "$source" .cpp)"
   done
   # They are there where the headers of CUDA and NCCL are.

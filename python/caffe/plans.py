@@ -8,7 +8,7 @@ import tempfile
 
 
 class Plan(dict):
-    """The numbers of a plan, by the keys of `layrub plan --format=json` (docs/placement.md): bytes and seconds.
+    """The numbers of a plan, by the keys of `layrub plan --format=json` (docs/will-it-fit.md): bytes and seconds.
 
     graph_text and plan_text are the plan itself (docs/plan-format.md). In a notebook it is a picture: which bytes
     hold what while an iteration runs."""

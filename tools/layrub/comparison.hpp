@@ -60,7 +60,7 @@ layrub::Result<Comparison> CompareStrategies(const std::string& net,
 
 /// For people: a row for each plan.
 std::string ToText(const Comparison& comparison);
-/// For programs: the keys are documented in docs/placement.md.
+/// For programs: the keys are documented in docs/will-it-fit.md.
 std::string ToJson(const Comparison& comparison);
 /// The picture: predicted time against device memory, with both floors.
 std::string ToSvg(const Comparison& comparison);

@@ -18,7 +18,7 @@ layrub::Machine MachineFlag();
 /// net, batch or solver.
 void WarnOfForeignProfile(const layrub::Graph& graph, const layrub::Machine& machine);
 
-/// Writes `machine` with its measured operations as JSON, in the format that docs/placement.md
+/// Writes `machine` with its measured operations as JSON, in the format that docs/will-it-fit.md
 /// describes. Ends the program when that is not possible.
 void WriteMachineFile(const std::string& path, const layrub::Machine& machine);
 

@@ -75,7 +75,7 @@ layrub::Result<PlanReport> MakeReport(const caffe::SolverGraphs& graphs,
 
 /// Whether the plan fits, in a sentence.
 std::string VerdictText(const PlanReport& report);
-/// For programs: the keys are documented in docs/placement.md. `divided`: null, or how the net of
+/// For programs: the keys are documented in docs/will-it-fit.md. `divided`: null, or how the net of
 /// each device came about.
 std::string ToJson(const layrub::Graph& graph, const PlanReport& report,
                    const PartitionedNets* divided = nullptr);

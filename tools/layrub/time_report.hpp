@@ -85,7 +85,7 @@ void AddOperations(const layrub::Graph& graph, const std::vector<OperandChoice>&
 
 /// For people: a row for each layer, in the order of the net, then what takes longest.
 std::string ToText(const TimeReport& report);
-/// For programs: the keys are documented in docs/placement.md.
+/// For programs: the keys are documented in docs/will-it-fit.md.
 std::string ToJson(const TimeReport& report);
 
 }  // namespace layrub_tool

@@ -266,7 +266,7 @@ std::string HelpToBeFaster(const PlanReport& report) {
            " would save the " + FormatSeconds(report.seconds - report.keep_seconds) +
            " that this plan costs";
   }
-  return "nothing: no time is lost to memory";
+  return "nothing: the plan is about as fast as keep";
 }
 
 std::string Readable(const PlanReport& report) {

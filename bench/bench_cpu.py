@@ -2,12 +2,13 @@
 """Prints measured times and memory of training on the CPU, as Markdown, beside those of PyTorch and of BVLC Caffe.
 
   LAYRUB_BIN_DIR=build/bin bench/bench_cpu.py [--rounds=N] [--iterations=N] [--strategies=A,B] [--torch=PYTHON]
-      [NET[:BATCH] ...]
+      [--compile] [NET[:BATCH] ...]
 
 Trains on synthetic data. STRATEGY@SIZE, such as auto@1600MiB, plans for so many bytes, of which nothing is moved elsewhere: on
 a CPU that would be the same memory. Each round runs every program once, one after the other; a process counts with the median of
 its iterations but the first, updates included, a row with the median over the rounds. --torch names a Python that has
-PyTorch (by default this one, if it has); torch_net.py runs the same prototxt there, in both of its memory layouts.
+PyTorch (by default this one, if it has); torch_net.py runs the same prototxt there, in both of its memory layouts, eagerly and,
+with --compile, by torch.compile as well, which needs a C++ compiler.
 Caffe's figures are a forward and a backward with BVLC Caffe on two cores of another machine (AVX-512 and, in brackets,
 AVX2). Run it on a machine that does nothing else.
 """
@@ -33,6 +34,7 @@ NETS = [('resnet50', 8, 725 + 1051, 1005 + 1433, 2965), ('resnet50', 32, 3442 + 
         ('vgg16', 8, 1525 + 2488, 2103 + 3586, 2403), ('googlenet', 16, 877 + 689, 935 + 834, 1415),
         ('alexnet', 16, 271 + 304, 269 + 332, 743)]
 TORCH = {'PyTorch': [], 'PyTorch, channels last': ['--channels_last']}
+COMPILED = {f'{name}, compiled': [*flags, '--compile'] for name, flags in TORCH.items()}
 
 
 def names(net, batch):
@@ -105,7 +107,7 @@ def rows_of(net, batch, caffe, options):
                     for strategy in options.strategies.split(',')}
         if options.torch:
             description = torch_description(model)
-            for name, flags in TORCH.items():
+            for name, flags in {**TORCH, **(COMPILED if options.compile else {})}.items():
                 programs[name] = lambda flags=flags: train_in_torch(options.torch, description, flags, options.iterations)
         runs = {name: [] for name in programs}
         for number in range(options.rounds):
@@ -113,14 +115,14 @@ def rows_of(net, batch, caffe, options):
                 print(f'{net}, batch {batch}, round {number + 1} of {options.rounds}: {name}   ', end='\r', file=sys.stderr)
                 runs[name].append(run())
     ms = {name: statistics.median(run[0] for run in done) for name, done in runs.items()}
-    torch_ms = min((ms[name] for name in TORCH if name in ms), default=None)
+    torch_ms, compiled_ms = (min((ms[name] for name in group if name in ms), default=None) for group in (TORCH, COMPILED))
     rows = []
     for name, done in runs.items():
         planned = mib(done[0][2]) if done[0][2] else ''
         spread = f'{min(run[0] for run in done):,.0f} to {max(run[0] for run in done):,.0f}'
-        rows.append([net, str(batch), name, f'{ms[name]:,.0f}', spread, f'{ms[name] / torch_ms:.2f}' if torch_ms else '',
-                     f'{avx512:,}' + (f' ({avx2:,})' if avx2 else ''), planned, mib(max(run[1] for run in done)),
-                     f'{caffe_rss:,}'])
+        ratios = [f'{ms[name] / of:.2f}' if of else '' for of in (torch_ms, compiled_ms)]
+        rows.append([net, str(batch), name, f'{ms[name]:,.0f}', spread, *ratios, f'{avx512:,}' + (f' ({avx2:,})' if avx2 else ''),
+                     planned, mib(max(run[1] for run in done)), f'{caffe_rss:,}'])
     return rows
 
 
@@ -132,6 +134,7 @@ def main():
     parser.add_argument('--iterations', type=int, default=5, help='iterations of a process to measure, after a first one')
     parser.add_argument('--strategies', default='keep,hybrid', help='comma list of STRATEGY or STRATEGY@SIZE')
     parser.add_argument('--torch', metavar='PYTHON', help='a Python that has PyTorch; empty: without')
+    parser.add_argument('--compile', action='store_true', help='PyTorch also by torch.compile')
     options = parser.parse_args()
     unknown = set(options.nets).difference(*(names(net, batch) for net, batch, *_ in NETS))
     if unknown or options.iterations < 2 or options.rounds < 1:
@@ -145,8 +148,8 @@ def main():
         if not options.nets or names(net, batch) & set(options.nets):
             rows += rows_of(net, batch, caffe, options)
     print(processor() + '\n')
-    print(table(['net', 'batch', 'program', 'ms an iteration', 'of the rounds', 'of PyTorch', 'Caffe, ms', 'planned, MiB',
-                 'process, MiB', 'Caffe, process, MiB'], rows))
+    print(table(['net', 'batch', 'program', 'ms an iteration', 'of the rounds', 'of PyTorch', 'of compiled', 'Caffe, ms',
+                 'planned, MiB', 'process, MiB', 'Caffe, process, MiB'], rows))
 
 
 if __name__ == '__main__':

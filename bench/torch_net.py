@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times a net of Caffe's in PyTorch, for benchmarks: bench_cpu.py runs it in the Python that has PyTorch.
 
-  torch_net.py [--iterations=N] [--channels_last] [--threads=N] [--device=cuda:0] [--tf32=off,on] < NET.json
+  torch_net.py [--iterations=N] [--channels_last] [--compile] [--threads=N] [--device=cuda:0] [--tf32=off,on] < NET.json
 
 NET.json holds the training net's layers, as bench_cpu.py writes them. An iteration is forward, backward and the step
 of SGD with momentum, on synthetic images that lie on the device, as Layrub's; cuDNN takes the algorithms that it has measured
@@ -121,6 +121,7 @@ def main():
     parser.add_argument('--iterations', type=int, default=5, help='to measure, after those that warm up')
     parser.add_argument('--threads', type=int, default=0)
     parser.add_argument('--channels_last', action='store_true')
+    parser.add_argument('--compile', action='store_true', help='by torch.compile')
     parser.add_argument('--device', default='cpu')
     parser.add_argument('--tf32', default='off', help='off, on, or both with a comma')
     options = parser.parse_args()
@@ -136,11 +137,12 @@ def main():
         net, images = net.to(memory_format=torch.channels_last), images.to(memory_format=torch.channels_last)
     net, images, labels = net.to(options.device), images.to(options.device), labels.to(options.device)
     net.train()
+    run = torch.compile(net) if options.compile else net
     torch.backends.cudnn.benchmark = True
-    warm_up = 3 if images.is_cuda else 1
+    warm_up = 3 if images.is_cuda or options.compile else 1
     for tf32 in options.tf32.split(','):
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32 == 'on'
-        seconds = train(net, images, labels, options.iterations + warm_up)[warm_up:]
+        seconds = train(run, images, labels, options.iterations + warm_up)[warm_up:]
         print(json.dumps({'tf32': tf32 == 'on', 'seconds': seconds, 'torch': torch.__version__,
                           'rss_bytes': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
                           'device_bytes': torch.cuda.max_memory_reserved() if images.is_cuda else None}), flush=True)

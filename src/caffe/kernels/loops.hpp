@@ -87,13 +87,34 @@ struct ToBoth {
 template <typename Dtype>
 ToBoth(Dtype*, Dtype*) -> ToBoth<Dtype>;
 
+// A loop over the lanes of a block, to become vectors. GCC would else take it apart into single
+// lanes before it looks for vectors, and conditions in it would stay branches.
+#if defined(__clang__) || defined(__CUDACC__)
+#define LAYRUB_FOR_LANES(lane, lanes) for (int lane = 0; lane < (lanes); ++lane)
+#else
+#define LAYRUB_FOR_LANES(lane, lanes) _Pragma("omp simd") for (int lane = 0; lane < (lanes); ++lane)
+#endif
+
 /// store(i + lane, value(lane)) for kLanes of them. All values are made before the first is stored:
 /// a compiler that does not know whether arrays overlap makes no vectors else.
 template <int kLanes, typename Value, typename Store>
 void StoreLanes(int64_t i, const Value& value, const Store& store) {
   decltype(value(0)) values[kLanes];
-  for (int lane = 0; lane < kLanes; ++lane) values[lane] = value(lane);
+  LAYRUB_FOR_LANES(lane, kLanes) values[lane] = value(lane);
   for (int lane = 0; lane < kLanes; ++lane) store(i + lane, values[lane]);
+}
+
+template <int kLanes, typename Value, typename Dtype>
+void StoreLanes(int64_t i, const Value& value, const ToBoth<Dtype>& store) {
+  Dtype values[kLanes], copies[kLanes];
+  LAYRUB_FOR_LANES(lane, kLanes) {
+    const ValueAndCopy<Dtype> made = value(lane);
+    values[lane] = made.value, copies[lane] = made.copy;
+  }
+  if (store.copy != nullptr) {
+    for (int lane = 0; lane < kLanes; ++lane) store.copy[i + lane] = copies[lane];
+  }
+  for (int lane = 0; lane < kLanes; ++lane) store.to[i + lane] = values[lane];
 }
 
 /// ParallelForChannels on threads of the CPU, where channels lie in blocks of kBlock.
@@ -216,13 +237,15 @@ struct ChannelLanes {
   }
 };
 
-template <int kLanes, int kBlock, typename T, typename Map, typename Store>
-void RunOnChannels(const ChannelSum<T, Map, Store>& step, const ChannelLanes<kLanes, kBlock>& of) {
-  if (!step.wanted) return;
-  const auto map = OfChannels<kLanes>(step.map, of.channel);
+/// store(channel, sum over the channel's elements of map(lane, element)), `map` of these channels.
+template <typename T, int kLanes, int kBlock, typename LaneMap, typename Store>
+void SumOfChannels(const ChannelLanes<kLanes, kBlock>& of, const LaneMap& map, const Store& store) {
   InterleavedSums<T, kLanes> sums;
   const auto add = [&](int place, int64_t at) {
-    for (int lane = 0; lane < kLanes; ++lane) sums.Add(place, lane, map(lane, at + lane));
+    // All values are made before the first is added, as in StoreLanes.
+    T values[kLanes];
+    LAYRUB_FOR_LANES(lane, kLanes) values[lane] = map(lane, at + lane);
+    for (int lane = 0; lane < kLanes; ++lane) sums.Add(place, lane, values[lane]);
   };
   for (int64_t item = 0; item < of.shape.outer; ++item) {
     const int64_t begin = of.Begin(item);
@@ -232,33 +255,30 @@ void RunOnChannels(const ChannelSum<T, Map, Store>& step, const ChannelLanes<kLa
     }
     for (int k = 0; i < of.shape.inner; ++i, ++k) add(k, begin + i * kBlock);
   }
-  for (int lane = 0; lane < kLanes; ++lane) step.store(of.channel + lane, sums.Total(lane));
+  for (int lane = 0; lane < kLanes; ++lane) store(of.channel + lane, sums.Total(lane));
 }
 
-/// Squares of the distances from the means of the channels from `first` on.
-template <typename Dtype, typename Value, int kLanes>
-struct SquaredDeviations {
-  Value value;
-  int64_t first;
-  Dtype means[kLanes];
-  LAYRUB_HOST_DEVICE Dtype operator()(int64_t channel, int64_t i) const {
-    const Dtype deviation = value(channel, i) - means[channel - first];
-    return deviation * deviation;
-  }
-};
+template <int kLanes, int kBlock, typename T, typename Map, typename Store>
+void RunOnChannels(const ChannelSum<T, Map, Store>& step, const ChannelLanes<kLanes, kBlock>& of) {
+  if (!step.wanted) return;
+  SumOfChannels<T>(of, OfChannels<kLanes>(step.map, of.channel), step.store);
+}
 
 template <int kLanes, int kBlock, typename Dtype, typename Value, typename Store>
 void RunOnChannels(const ChannelMoments<Dtype, Value, Store>& step,
                    const ChannelLanes<kLanes, kBlock>& of) {
   const auto count = static_cast<Dtype>(of.shape.PerChannel());
-  SquaredDeviations<Dtype, Value, kLanes> squares{step.value, of.channel, {}};
-  Dtype* const means = squares.means;
-  const auto store_mean = [&](int64_t c, Dtype sum) { means[c - of.channel] = sum / count; };
-  RunOnChannels(SumOf<Dtype>(step.value, store_mean), of);
-  const auto store = [&](int64_t c, Dtype sum) {
-    step.store(c, means[c - of.channel], sum / count);
+  const auto value = OfChannels<kLanes>(step.value, of.channel);
+  Dtype means[kLanes];
+  SumOfChannels<Dtype>(of, value,
+                       [&](int64_t c, Dtype sum) { means[c - of.channel] = sum / count; });
+  const auto squared_deviation = [&](int lane, int64_t i) {
+    const Dtype deviation = value(lane, i) - means[lane];
+    return deviation * deviation;
   };
-  RunOnChannels(SumOf<Dtype>(squares, store), of);
+  SumOfChannels<Dtype>(of, squared_deviation, [&](int64_t c, Dtype sum) {
+    step.store(c, means[c - of.channel], sum / count);
+  });
 }
 
 template <int kLanes, int kBlock, typename Value, typename Store>

@@ -244,7 +244,7 @@ void SumOfChannels(const ChannelLanes<kLanes, kBlock>& of, const LaneMap& map, c
   const auto add = [&](int place, int64_t at) {
     // All values are made before the first is added, as in StoreLanes.
     T values[kLanes];
-    LAYRUB_FOR_LANES(lane, kLanes) values[lane] = map(lane, at + lane);
+    for (int lane = 0; lane < kLanes; ++lane) values[lane] = map(lane, at + lane);
     for (int lane = 0; lane < kLanes; ++lane) sums.Add(place, lane, values[lane]);
   };
   for (int64_t item = 0; item < of.shape.outer; ++item) {

@@ -1,5 +1,6 @@
 #include "caffe/kernels/pooling/pooling_blocks.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "caffe/kernels/loops.hpp"
@@ -36,8 +37,8 @@ struct WindowOver {
   int64_t from;
 };
 
-/// Makes dx: add(lanes, window, at_y, at_x, sum) adds to the `lanes` sums of each value what each
-/// window over it hands to it, window by window in the order of the array.
+/// Makes dx: add(lanes, window, at_y, at_x, sum) adds to the `lanes` sums of each value, which lie
+/// in dx, what each window over it hands to it, window by window in the order of the array.
 template <typename Dtype, typename Add>
 void GatherInBlocks(const DeviceContext& context, const PoolingWindow& window, Dtype* dx,
                     const Add& add) {
@@ -46,18 +47,16 @@ void GatherInBlocks(const DeviceContext& context, const PoolingWindow& window, D
   ForRowsOfBlocks(context, p, p.height, cost, [=](auto lanes, int64_t first, int at_y) {
     constexpr int kBlock = decltype(lanes)::value;
     const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
-    Dtype* to = dx + (first * p.height + int64_t{at_y} * kBlock) * p.width;
-    for (int at_x = 0; at_x < p.width; ++at_x, to += kBlock) {
-      const Range xs = WindowsOver(at_x, at_x + 1, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
-      Dtype sum[kBlock] = {};
-      for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
-        for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
-          const int64_t from = first * p.pooled_height * p.pooled_width +
-                               (int64_t{pool_y} * p.pooled_width + pool_x) * kBlock;
-          add(lanes, WindowOver{pool_y, pool_x, from}, at_y, at_x, sum);
-        }
+    Dtype* const row = dx + (first * p.height + int64_t{at_y} * kBlock) * p.width;
+    std::fill(row, row + int64_t{p.width} * kBlock, Dtype(0));
+    for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
+      for (int pool_x = 0; pool_x < p.pooled_width; ++pool_x) {
+        const int64_t from = first * p.pooled_height * p.pooled_width +
+                             (int64_t{pool_y} * p.pooled_width + pool_x) * kBlock;
+        const Range xs = Covered(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
+        for (int at_x = xs.begin; at_x < xs.end; ++at_x)
+          add(lanes, WindowOver{pool_y, pool_x, from}, at_y, at_x, row + int64_t{at_x} * kBlock);
       }
-      for (int lane = 0; lane < kBlock; ++lane) to[lane] = sum[lane];
     }
   });
 }
@@ -82,24 +81,24 @@ void MaxForwardInBlocks(const DeviceContext& context, const PoolingWindow& windo
           const int from_y = pool_y * p.stride_h - p.pad_h, from_x = pool_x * p.stride_w - p.pad_w;
           const int64_t begin = (int64_t{ys.begin} * p.width + xs.begin) * kBlock;
           const int begin_place = (ys.begin - from_y) * p.kernel_w + xs.begin - from_x;
-          // Each begins with the first value that it covers, which may be no number.
-          Dtype best[kBlock];
-          Place<Dtype> places[kBlock];
-          for (int lane = 0; lane < kBlock; ++lane) {
-            best[lane] = empty ? std::numeric_limits<Dtype>::lowest() : planes[begin + lane];
-            places[lane] = empty ? 0 : begin_place;
-          }
-          for (int iy = ys.begin; iy < ys.end; ++iy) {
-            for (int ix = xs.begin; ix < xs.end; ++ix) {
-              const Dtype* const from = planes + (int64_t{iy} * p.width + ix) * kBlock;
-              const int place = (iy - from_y) * p.kernel_w + ix - from_x;
-              for (int lane = 0; lane < kBlock; lane += kLanes)
-                TakeLarger(from + lane, place, best + lane, places + lane);
+          for (int lane = 0; lane < kBlock; lane += kLanes) {
+            // It begins with the first value that it covers, which may be no number.
+            Largest<Dtype> largest;
+            largest.value = typename Lanes<Dtype>::Vector{} + std::numeric_limits<Dtype>::lowest();
+            largest.place = typename Lanes<Place<Dtype>>::Vector{} + (empty ? 0 : begin_place);
+            if (!empty) std::memcpy(&largest.value, planes + begin + lane, sizeof largest.value);
+            for (int iy = ys.begin; iy < ys.end; ++iy) {
+              const Dtype* const row = planes + int64_t{iy} * p.width * kBlock + lane;
+              const int place = (iy - from_y) * p.kernel_w - from_x;
+              for (int ix = xs.begin; ix < xs.end; ++ix)
+                largest.Take(row + int64_t{ix} * kBlock, place + ix);
             }
+            std::memcpy(y + to + lane, &largest.value, sizeof largest.value);
+            if (index == nullptr) continue;
+            const auto places =
+                __builtin_convertvector(largest.place, typename Lanes<Index>::Vector);
+            std::memcpy(index + to + lane, &places, sizeof places);
           }
-          for (int lane = 0; lane < kBlock; ++lane) y[to + lane] = best[lane];
-          for (int lane = 0; index != nullptr && lane < kBlock; ++lane)
-            index[to + lane] = static_cast<Index>(places[lane]);
         }
       });
 #endif

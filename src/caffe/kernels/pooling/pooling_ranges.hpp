@@ -54,19 +54,30 @@ struct Lanes {
 template <typename Dtype>
 using Place = std::conditional_t<sizeof(Dtype) == sizeof(int32_t), int32_t, int64_t>;
 
-/// Where from[i] is more than best[i], that is the best, and lies at `place`; for kLanes of them.
+/// The largest of some values, and its place; for kLanes of them.
+template <typename Dtype>
+struct Largest {
+  typename Lanes<Dtype>::Vector value;
+  typename Lanes<Place<Dtype>>::Vector place;
+
+  /// Where from[i] is more than the largest, it is that, and lies at `at`.
+  void Take(const Dtype* from, Place<Dtype> at) {
+    typename Lanes<Dtype>::Vector next;
+    std::memcpy(&next, from, sizeof next);
+    const typename Lanes<Place<Dtype>>::Vector larger = next > value;
+    value = larger ? next : value;
+    place = (larger & at) | (~larger & place);
+  }
+};
+/// The same of values and places in memory.
 template <typename Dtype>
 inline void TakeLarger(const Dtype* from, Place<Dtype> place, Dtype* best, Place<Dtype>* places) {
-  typename Lanes<Dtype>::Vector value, most;
-  typename Lanes<Place<Dtype>>::Vector where;
-  std::memcpy(&value, from, sizeof value);
-  std::memcpy(&most, best, sizeof most);
-  std::memcpy(&where, places, sizeof where);
-  const typename Lanes<Place<Dtype>>::Vector larger = value > most;
-  most = larger ? value : most;
-  where = (larger & place) | (~larger & where);
-  std::memcpy(best, &most, sizeof most);
-  std::memcpy(places, &where, sizeof where);
+  Largest<Dtype> largest;
+  std::memcpy(&largest.value, best, sizeof largest.value);
+  std::memcpy(&largest.place, places, sizeof largest.place);
+  largest.Take(from, place);
+  std::memcpy(best, &largest.value, sizeof largest.value);
+  std::memcpy(places, &largest.place, sizeof largest.place);
 }
 
 /// Adds from[i] to sum[i] where index[i] is `place`; for kLanes of them.

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What each part of `auto` brings: it is left out alone, and plans are timed again. Takes an hour on two cores.
+"""Measures what each part of `auto` is worth by turning off one part at a time. Takes an hour on two cores.
 
   LAYRUB_BIN_DIR=build/bin bench/ablate_auto.py [--seeds=N] [--jobs=N] [NET[:BATCH] ...]
 
-Prints a row for each part: by how much times grow without it, in the geometric mean of all budgets from 1.3 memory
-floors upward and of those below, and in the worst of them; the smallest budget by that of all parts together; and
-the processor seconds of planning. Nets, machines and budgets are those of bench_placement.py; budgets that a plan
-misses without the part are counted, not timed.
+Prints a row for each part: by what factor predicted times grow without it, in the geometric mean of all budgets from
+1.3 memory floors upward, in that of the budgets below, and in the worst case; the smallest budget relative to that of
+the whole `auto`; and the processor seconds of planning. Nets, machines and budgets are those of bench_placement.py;
+budgets in which there is no plan without the part are counted, not timed.
 """
 
 import argparse
@@ -26,7 +26,7 @@ PARTS = ['policies', 'presets', 'rematerialization', 'link_clock', 'local_search
 
 
 def time_plans(graph, machine, options, seed, part):
-    """The head of time_plans' output and its rows."""
+    """The first line of time_plans' output, and the other lines."""
     command = [os.path.join(run_layrub.BIN, 'time_plans'), graph, machine, options.parts, str(options.steps), str(seed)]
     done = subprocess.run(command + ([part] if part else []), stdout=subprocess.PIPE, text=True, check=True)
     head, *rows = map(json.loads, done.stdout.splitlines())
@@ -39,7 +39,7 @@ def mean(logs):
 
 
 def compare(runs, part):
-    """The row of the table for `part`. `runs`: by (graph, machine, seed, part), what time_plans printed."""
+    """The row of the table for `part`. `runs`: (graph, machine, seed, part) -> the output of time_plans."""
     logs, worst, missed, smallest, planning = {False: [], True: []}, 1, 0, [], 0
     for (graph, machine, seed, which), (head, rows) in runs.items():
         if which != part:

@@ -4,13 +4,13 @@
   LAYRUB_BIN_DIR=build/bin bench/bench_cpu.py [--rounds=N] [--iterations=N] [--strategies=A,B] [--torch=PYTHON]
       [--compile] [NET[:BATCH] ...]
 
-Trains on synthetic data. STRATEGY@SIZE, such as auto@1600MiB, plans for so many bytes, of which nothing is moved elsewhere: on
-a CPU that would be the same memory. Each round runs every program once, one after the other; a process counts with the median of
-its iterations but the first, updates included, a row with the median over the rounds. --torch names a Python that has
-PyTorch (by default this one, if it has); torch_net.py runs the same prototxt there, in both of its memory layouts, eagerly and,
-with --compile, by torch.compile as well, which needs a C++ compiler.
-Caffe's figures are a forward and a backward with BVLC Caffe on two cores of another machine (AVX-512 and, in brackets,
-AVX2). Run it on a machine that does nothing else.
+Trains on synthetic data. STRATEGY@SIZE, such as auto@1600MiB, plans within this budget and without offloading, which on
+a CPU would move bytes within the same memory. Each round runs every program once, one after the other. The time of a
+process is the median of its iterations without the first, updates included; that of a row is the median over the
+rounds. --torch names a Python that has PyTorch (default: this one, if it has it); torch_net.py runs the same prototxt
+there, in both of its memory layouts, eagerly and, with --compile, by torch.compile as well, which needs a C++ compiler.
+Caffe's figures are a forward and a backward pass with BVLC Caffe on two cores of another machine (AVX-512 and, in
+brackets, AVX2). Run it on a machine that does nothing else.
 """
 
 import argparse
@@ -38,7 +38,7 @@ COMPILED = {f'{name}, compiled': [*flags, '--compile'] for name, flags in TORCH.
 
 
 def names(net, batch):
-    """By which it may be asked for."""
+    """The names by which this row may be selected."""
     return {net, f'{net}:{batch}'}
 
 
@@ -58,14 +58,15 @@ def train(model, strategy, iterations):
 
 
 def milliseconds(log):
-    """Median over the displayed iterations but the first, which touches its memory for the first time. Each holds the
-    update of the one before."""
+    """The median of the displayed iterations without the first, which touches its memory for the first time. Each
+    includes the update of the one before."""
     seconds = [float(found) for found in re.findall(r'Iteration \d+ \(\S+ iter/s, (\S+)s/1 iters\)', log)]
     return 1000 * statistics.median(seconds[1:])
 
 
 def torch_description(model, item=None):
-    """The training net in the file `model`, for torch_net.py. `item` is the shape of an item where no crop tells it."""
+    """The training net in the file `model`, for torch_net.py. `item` is the shape of an item if no crop determines
+    it."""
     with open(model, encoding='utf-8') as file:
         layers = [layer for layer in model_text.read(file.read())['layer']
                   if not any(rule['phase'] == 'TEST' for rule in layer.get('include', []))]
@@ -75,7 +76,7 @@ def torch_description(model, item=None):
 
 
 def train_in_torch(python, description, options, iterations):
-    """As train, without planned bytes."""
+    """Returns what `train` does, without planned bytes."""
     done = subprocess.run([python, os.path.join(run_layrub.ROOT, 'bench/torch_net.py'), f'--iterations={iterations}', *options],
                           input=description, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -89,7 +90,7 @@ def has_torch(python):
 
 
 def processor():
-    """Its name, how many cores of it this process may use, and its widest vectors."""
+    """The processor's name, the number of cores that this process may use, and its widest vectors."""
     with open('/proc/cpuinfo', encoding='utf-8') as file:
         text = file.read()
     name = re.search(r'model name\s*: (.*)', text)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Prints how many images a second Data and ImageData decode and transform, by the number of cores, as Markdown.
+"""Prints how many images per second Data and ImageData decode and transform, by the number of cores, as Markdown.
 
   LAYRUB_BIN_DIR=build/bin bench/bench_data.py [--images=N] [--size=HxW] [--rounds=N] [CORES ...]
 
 Makes images of noise, about 120 KB as JPEGs, and reads them as an LMDB of JPEGs, as an LMDB of pixels and as files in a
 list, with a random crop of 224 x 224 and mirroring, into a net that does nothing. A layer has as many threads as the
-process may use cores: each column is a run on so many. Rounds alternate; a figure is the fastest of them, in brackets
-the least processor time of a run, which tells on a busy machine what more threads cost.
+process may use cores, so each column is a run on so many cores. A figure is that of the fastest round; in brackets is
+the least processor time of a run, which shows even on a busy machine what more threads cost.
 """
 
 import argparse
@@ -27,7 +27,8 @@ CROP = 'transform_param { crop_size: 224 mirror: true mean_value: 104 mean_value
 
 
 def make_images(folder, count, height, width):
-    """Writes so many PPM files of half the size, and a list of them: smooth in large, noisy in small, as photographs."""
+    """Writes `count` PPM files of half the size, and a list of them. As in photographs, they are smooth at large scale
+    and noisy at small."""
     rows, columns = height // 2, width // 2
     with open(f'{folder}/list', 'w', encoding='utf-8') as names:
         for i in range(count):
@@ -51,7 +52,7 @@ def convert(folder, name, height, width, *flags):
 
 
 def write_jpegs(folder, database):
-    """Writes the JPEGs of a database as files, and a list of them: they lie whole in the database's own file."""
+    """Writes the JPEGs of a database as files, and a list of them. Each is contiguous in the database's file."""
     with open(f'{folder}/{database}/data.mdb', 'rb') as file:
         jpegs = re.findall(rb'\xff\xd8\xff.*?\xff\xd9', file.read(), re.DOTALL)
     with open(f'{folder}/jpeg_list', 'w', encoding='utf-8') as names:
@@ -63,7 +64,7 @@ def write_jpegs(folder, database):
 
 
 def sources(folder):
-    """By name, the text of a layer that reads the images."""
+    """Name -> the text of a layer that reads the images."""
     def data(database):
         return (f'type: "Data" data_param {{ source: "{folder}/{database}" backend: LMDB batch_size: {BATCH} }}')
     return {'Data, LMDB of JPEGs': data('jpeg_lmdb'), 'Data, LMDB of pixels': data('raw_lmdb'),
@@ -72,7 +73,7 @@ def sources(folder):
 
 
 def images_per_second(folder, source, cores, iterations):
-    """(What the layer says that it loads while it loads, processor seconds of the run), on so many cores."""
+    """Runs on `cores` cores. Returns (images per second that the layer reports, processor seconds of the run)."""
     model = f'{folder}/net.prototxt'
     with open(model, 'w', encoding='utf-8') as file:
         file.write(f'layer {{ name: "data" top: "x" top: "label" {source} {CROP} }}\n'

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the tables of planned device memory in docs/benchmarks.md, as Markdown. Takes about a minute.
 
-  LAYRUB_BIN_DIR=build/bin bench/bench_memory.py [NET ...]     nets as in the first column; all by default
+  LAYRUB_BIN_DIR=build/bin bench/bench_memory.py [NET ...]     names as in the first column; default: all
 """
 
 import argparse
@@ -13,8 +13,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../
 import run_layrub
 from run_layrub import MIB
 
-# Name of generate_model.py, batch, and the memory that the paper of Layrub reports (Liu et al., ACM TACO 15(3), art.
-# 37, 2018): plain Caffe and hybrid, MB. Read off a chart where marked; those leave out parameters.
+# Name of generate_model.py, batch, and the memory in MB that the paper of Layrub reports (Liu et al., ACM TACO 15(3),
+# art. 37, 2018) for plain Caffe and hybrid. Marked ones are read off a chart and leave out parameters.
 NETS = [
     ('alexnet', 128, '', ''), ('vgg16', 32, '≈ 3700', '≈ 950'), ('googlenet', 32, '≈ 2130', '≈ 560'),
     ('wrn28_10', 128, '≈ 4750', '≈ 640'), ('resnet34', 32, '4430', '1257'), ('resnet50', 32, '11425', '1805'),
@@ -22,7 +22,7 @@ NETS = [
     ('resnet1517', 32, 'out of memory', '11239'),
 ]
 
-TIGHT = 1.1  # of the floor: auto's budget
+TIGHT = 1.1  # auto's budget, in floors
 
 
 def mib(count):
@@ -39,7 +39,7 @@ def table(columns, rows):
 
 
 def measure(net, batch, names):
-    """Plans and runs by strategy; auto within TIGHT times the floor."""
+    """Plans by strategy, and runs; auto within TIGHT times the floor."""
     with tempfile.TemporaryDirectory() as folder:
         model = run_layrub.generate(net, folder, f'--batch={batch}')
         found = {name: run_layrub.plan(model, name) for name in names}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints what dividing wide ResNets among devices is worth, by the cost model: the table of docs/devices.md.
+"""Prints what dividing wide ResNets among devices gains by the cost model: the table of docs/devices.md.
 
   bench_partition.py                                  WResNet-50, 101 and 152, 4 to 10 times as wide, on 8 x K80
   bench_partition.py --depth=152 --widen=10 --devices=4
@@ -37,7 +37,7 @@ def plan(model, *args):
 
 
 def cell(made, whole):
-    """Speed beside as many ideal devices, and bytes that a device receives."""
+    """The speed relative to that of as many ideal devices, and the bytes that a device receives."""
     if made['verdict'] != 'fits':
         return f"needs {made['smallest_budget_bytes'] / GIB:.0f} GiB" if made['smallest_budget_bytes'] else 'does not fit'
     return f"{whole / made['devices'] / made['predicted_seconds']:.0%}, {made['received_bytes'] / GIB:.1f}"

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""How near `auto` comes to the bounds, in bytes and in predicted time, and whether it keeps to them. Takes minutes.
+"""Compares `auto` with bounds on bytes and on predicted time. Takes minutes.
 
   LAYRUB_BIN_DIR=build/bin bench/bench_placement.py [--machines=A,B] [--parts=LIST] [--steps=N] [--seeds=N]
                                                       [NET[:BATCH] ...]
 
-Prints a row for each net, machine and budget: predicted time by the time floor, the fastest other strategy's time by
-auto's. Budgets are parts of the floor (--parts), and --steps more in equal ratios from there to what keep takes.
-All rows once for each of --seeds random seeds of the search.
-Exits with 1 if a bound is missed:
+Prints a row for each net, machine and budget: predicted time over the time floor, and the fastest other strategy's time
+over auto's. Budgets are multiples of the floor (--parts), and --steps more in equal ratios from there to what keep
+takes. There are rows for each of --seeds random seeds of the search. Exits with 1 if a bound is missed:
   smallest budget <= 1.05 state floors; a plan's bytes <= its budget;
   time <= 1.2 time floors from 1.3 floors upward (for all nets 1.05 in the mean), and 1.8 below;
   time <= that of every other strategy, and with more memory never more by more than 1 %;
@@ -29,15 +28,15 @@ NETS = ['alexnet:128', 'vgg16:32', 'googlenet:32', 'resnet50:32', 'resnet152:32'
         'lstm:32']
 SMALLEST = 1.05      # state floors
 AMPLE = 1.3          # floors; from here upward the stricter bound on time holds
-SLOW = (1.8, 1.2)    # time floors: below, from there
-MEAN = 1.05          # time floors, of all rows from there
-ROUNDING = 1 + 1e-9  # of times that are compared
-SEED = '5489'        # that auto always has (SearchOptions)
-MORE = 1.01          # with more memory a plan may take so many times as long
+SLOW = (1.8, 1.2)  # time floors: below AMPLE, from there
+MEAN = 1.05  # time floors, mean of all rows from AMPLE
+ROUNDING = 1 + 1e-9  # tolerance of comparisons of times
+SEED = '5489'  # of auto itself (SearchOptions)
+MORE = 1.01  # tolerance: a plan with more memory may take so many times as long
 
 
 def lines_of(command):
-    """What a program prints, a JSON object a line, as it comes."""
+    """Yields the JSON objects that a program prints, one a line, as they come."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
             yield json.loads(line)

@@ -3,11 +3,11 @@
 
   LAYRUB_BIN_DIR=build/bin bench/bench_predictions.py [--placements=A,B] [--rounds=N] [NET.prototxt ...]
 
-In each of several rounds a net is profiled (layrub time --profile) and trained under several placements: a strategy,
-or STRATEGY@PERCENT for a budget that lies so far between the floor (0) and what keep needs (100). Predicted is what the
-plan takes on the profiled machine. Measured are wall times of single iterations, with all that a solver does: the fastest
-and the median, and how far the prediction is from each. Where other programs run, only the fastest can be predicted, from
-the fastest profile. On a machine that does nothing else all rounds say the same.
+In each round a net is profiled (layrub time --profile) and trained under several placements: a strategy, or
+STRATEGY@PERCENT for a budget at so many percent of the way from the floor (0) to what keep needs (100). The predicted
+time is that of the plan on the profiled machine. The measured times are wall times of single iterations, with all that
+a solver does: the fastest and the median, each with the error of the prediction. If other programs run, only the
+fastest can be predicted, from the fastest profile. On an idle machine all rounds agree.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def train(model, profile, placement, plan, iterations):
 
 
 def measure(model, options):
-    """Placement -> what train returned in each round."""
+    """Placement -> the results of `train` in each round."""
     keep = run_layrub.plan(model, 'keep')[0]
     runs = {}
     for _ in range(options.rounds):

@@ -4,9 +4,9 @@ Markdown.
 
   LAYRUB_BIN_DIR=build/bin bench/bench_ranks.py [--rounds=N] [--iterations=N] [NET:BATCH ...]
 
-Trains on synthetic data under keep. Each round runs both, one after the other; a run counts with the median of its
-iterations but the first, a row with the median over the rounds, and the ratio is the median of those of the rounds. Run it on a
-machine that does nothing else."""
+Trains on synthetic data under keep. Each round runs both, one after the other. The time of a run is the median of its
+iterations without the first, that of a row the median over the rounds, and the ratio is the median of the rounds'
+ratios. Run it on a machine that does nothing else."""
 
 import argparse
 import json
@@ -21,13 +21,13 @@ from bench_memory import mib, table
 
 SOLVER = ('net: "{}" base_lr: 0.0001 momentum: 0.9 lr_policy: "fixed" max_iter: {} snapshot_after_train: false '
           'random_seed: 1 solver_mode: CPU\n')
-# As root, and with more processes than cores, mpirun wants to be told that this is meant.
+# mpirun needs these to run as root and with more processes than cores.
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1',
                    OMPI_MCA_rmaps_base_oversubscribe='1')
 
 
 def train(model, iterations, before, *flags):
-    """Seconds of an iteration, as the program says them."""
+    """Seconds of an iteration, as the program reports them."""
     with tempfile.TemporaryDirectory() as folder:
         solver, summary = os.path.join(folder, 'solver.prototxt'), os.path.join(folder, 'summary.json')
         with open(solver, 'w', encoding='utf-8') as file:

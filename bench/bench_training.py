@@ -3,10 +3,10 @@
 
   LAYRUB_BIN_DIR=build/bin bench/bench_training.py [--percent=110] [--iterations=N] [--spill_file=DIR] [NET ...]
 
-Each net trains on synthetic data: under keep, and under auto within so many percent of its floor, where what moves out
-goes to a file. Then a few iterations with and without the plan are compared bit by bit. Processor seconds are those of a
-whole run, set-up included, on all cores. Ends with 1 when a bit differs, the measured peak is not the planned one, or
-the process is larger than it may be. Takes minutes, and for keep the memory that it shows.
+Each net trains on synthetic data: under keep, and under auto within --percent of its floor, offloading to a file. Then
+a few iterations with and without the plan are compared bit by bit. Processor seconds are those of a whole run, set-up
+included, on all cores. Exits with 1 if a bit differs, the measured peak is not the planned one, or the process takes
+more memory than allowed. Takes minutes, and for keep as much memory as it prints.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import run_layrub
 from bench_memory import mib, table
 from run_layrub import MIB
 
-# Net, batch; how large the process may be (MiB: in all, beyond the budget), and what other programs take, MiB.
+# Net, batch; the limits of the process's memory (MiB: in all, beyond the budget), and what other programs take, MiB.
 NETS = [('resnet50', 32, 1000, None, 'Caffe 10,898; PyTorch 3,203, with checkpoints 1,874'),
         ('vgg16', 16, None, 400, 'Caffe 3,377')]
 
@@ -32,7 +32,7 @@ def train(model, iterations, *flags):
         with open(solver, 'w', encoding='utf-8') as file:
             file.write(f'net: "{model}" base_lr: 0.001 momentum: 0.9 lr_policy: "fixed" random_seed: 1 '
                        f'max_iter: {iterations} snapshot_after_train: false solver_mode: CPU\n')
-        verifies = any(flag.startswith('--verify_placement') for flag in flags)  # which has no summary
+        verifies = any(flag.startswith('--verify_placement') for flag in flags)  # writes no summary
         done = run_layrub.run_or_exit('train', f'--solver={solver}', '--synthetic', '--deterministic',
                                       *([] if verifies else [f'--json_summary={summary}']), *flags)
         if verifies:
@@ -61,9 +61,10 @@ def main():
             tight = (f'--device_memory={budget}', f'--spill_file={options.spill_file}')
             kept, keep = train(model, options.iterations, '--placement=keep')
             said, auto = train(model, options.iterations, *tight)
-            # A run of its own: to measure, all of the device memory is filled while the parameters are still elsewhere.
+            # A separate run: to measure, all device memory is filled while the parameters are still elsewhere.
             measured = train(model, 1, '--measure_memory', *tight)[0]['measured_device_bytes']
-            train(model, options.iterations, f'--verify_placement={options.iterations}', *tight)  # ends this if not equal
+            # exits if a bit differs
+            train(model, options.iterations, f'--verify_placement={options.iterations}', *tight)
         allowed = in_all * MIB if in_all else budget + beyond * MIB
         if auto.rss_bytes > allowed:
             missed.append(f'{net}: the process takes {mib(auto.rss_bytes)} MiB, {mib(allowed)} are allowed')

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Times a net of Caffe's in PyTorch, for benchmarks: bench_cpu.py runs it in the Python that has PyTorch.
+"""Times a Caffe net in PyTorch. bench_cpu.py runs it in a Python that has PyTorch.
 
   torch_net.py [--iterations=N] [--channels_last] [--compile] [--threads=N] [--device=cuda:0] [--tf32=off,on] < NET.json
 
-NET.json holds the training net's layers, as bench_cpu.py writes them. An iteration is forward, backward and the step
-of SGD with momentum, on synthetic images that lie on the device, as Layrub's; cuDNN takes the algorithms that it has measured
-to be the fastest. Prints a line for each word of --tf32 (whether single precision products may be rounded to TF32), as JSON:
+NET.json holds the training net's layers, as bench_cpu.py writes them. An iteration is forward, backward and a step of
+SGD with momentum, on synthetic images in device memory, as in Layrub's benchmark. cuDNN uses the algorithms that it
+measures to be the fastest. For each word of --tf32 (whether products may be rounded to TF32), prints a line of JSON:
 {"tf32": false, "seconds": [...], "rss_bytes": N, "device_bytes": N or null, "torch": version}.
 """
 
@@ -78,7 +78,8 @@ MAKERS = {
 
 
 class Net(nn.Module):
-    """The layers in their order, and the weighted sum of their losses. Makes each as the first images come by."""
+    """Runs the layers in order and returns the weighted sum of the losses. Creates each layer when the first images
+    reach it."""
 
     def __init__(self, layers):
         super().__init__()

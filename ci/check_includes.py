@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Checks who includes whom, and who asks whether the build is for GPUs.
+"""Checks which files include which, and which files test whether the build is for GPUs.
 
-Every source file belongs to a part, by its path; a part may include itself and the parts that
-MAY_INCLUDE grants it. Tests may include anything. Exits 1 and names each include that breaks the
-rule as `file:line: ...`.
+Every source file belongs to a part, by its path. A part may include itself and the parts that MAY_INCLUDE lists for it.
+Tests may include anything. Exits 1 and names each include that breaks the rule as `file:line: ...`.
 """
 
 import argparse
@@ -11,16 +10,17 @@ import os
 import re
 import sys
 
-# What a part may include besides itself. The planner's folders are parts, in the order of its pipeline: a graph and
-# what is decided about it (ir), what that costs, where bytes lie (pack), steps in their order (schedule), the proof
-# (check), decisions by rule (policies) and by search, and the choice among them (strategies). `core` is Caffe's
-# common ground: common, blob, layer, the utilities and the protocol.
+# What a part may include besides itself. The planner's folders are parts, in the order of its pipeline: graphs and
+# decisions (ir), the cost model (cost), addresses (pack), the order of steps (schedule), the checker (check), decisions
+# by rule (policies) and by search (search), and the choice among them (strategies). `core` is the base of Caffe:
+# common, blob, layer, the utilities and the protocol.
 IR = {'base', 'ir'}
 COST = IR | {'cost'}
 SCHEDULE = COST | {'pack', 'schedule'}
 POLICIES = SCHEDULE | {'policies'}
 PARTITION = {'base', 'partition'}
-PUBLIC = COST | {'check', 'strategies', 'partition'}  # what the rest of the program sees of the planner, by its public headers
+# the parts of the planner with public headers, for the rest of the program
+PUBLIC = COST | {'check', 'strategies', 'partition'}
 MAY_INCLUDE = {
     'base': set(),
     'ir': IR,
@@ -44,7 +44,7 @@ MAY_INCLUDE = {
     'solvers': PUBLIC | {'device', 'runtime', 'core', 'kernels', 'net', 'division'},
 }
 
-# Where a file belongs: the first pattern that fits. Of layrub, its folder says so.
+# The part of a file: that of the first pattern that matches. In layrub it follows from the folder.
 PARTS = [
     (r'(?:include|src)/layrub/placement/(\w+)/', r'\1'),
     (r'(?:include|src)/layrub/(\w+)/', r'\1'),
@@ -63,7 +63,7 @@ PARTS = [
     (r'(tools|examples|python)/', 'programs'),
 ]
 
-# The parts that are pure, and the libraries that they must not need.
+# The pure parts, and the libraries that they must not use.
 PLANNER = ('ir', 'cost', 'pack', 'schedule', 'check', 'policies', 'search', 'strategies', 'bounds', 'partition')
 PURE = ('base',) + PLANNER
 IMPURE = re.compile(r'(boost|glog|gflags|google|hdf5|lmdb|leveldb|opencv2?|cblas|omp)\b')
@@ -71,15 +71,15 @@ CUDA = re.compile(r'(cuda|cublas|curand|cudnn|nccl|nvtx3|driver_types)')
 MAY_MENTION_CUDA = re.compile(
     r'src/layrub/device/cuda|src/caffe/kernels/|include/caffe/util/(device_alternate|cudnn|nccl)\.hpp')
 
-# What takes longer to compile than most kernels do, and must not come with the headers of kernels.
+# Headers that take longer to compile than most kernels, and that headers of kernels must not include.
 HEAVY = re.compile(r'<(boost|glog|gflags|google|opencv2?|hdf5)/|<([if]o?|s)stream>|'
                    r'(include/caffe/(common|error|blob|syncedmem)\.hpp|.*\.pb\.h)$')
 KERNEL_HEADER = re.compile(r'src/caffe/kernels/(?!cuda/|onednn/)(\w+/)?\w+\.hpp$')
-# Headers in that folder which kernels themselves do not include: for layers, and for the functions called caffe_gpu_*.
+# Headers in that folder for layers, and for the functions caffe_gpu_*. Kernels do not include them.
 FOR_THE_HOST = re.compile(r'src/caffe/kernels/(blob_arguments|on_device)\.hpp$')
 
-# What is compiled twice, for libcaffe with a backend for GPUs and without: the only files that may ask which it is, besides
-# public headers and examples for users. See LAYRUB_BY_DEVICE in src/caffe/CMakeLists.txt.
+# Files that are compiled twice, for libcaffe with and without a backend for GPUs. Only they, public headers and
+# examples may test which build it is. See LAYRUB_BY_DEVICE in src/caffe/CMakeLists.txt.
 BY_DEVICE = re.compile(r'include/caffe/|examples/|src/caffe/(kernels|core)/|src/caffe/util/im2col\.cpp|'
                        r'src/caffe/layers/conv/base_conv_image\.cpp')
 CPU_ONLY = re.compile(r'\s*#.*\bCPU_ONLY\b')
@@ -133,7 +133,7 @@ def complaint(root, path, quote, name):
 
 
 def heavy_header(root, path, seen):
-    """The includes by which `path` comes to a header that is HEAVY, or None."""
+    """The chain of includes from `path` to a HEAVY header, or None."""
     seen.add(path)
     with open(os.path.join(root, path), encoding='utf-8') as lines:
         found = [match.groups() for match in map(INCLUDE.match, lines) if match]

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Checks what nvcc has made of the kernels: that none keeps more in memory than a few registers' worth, and that each can be
-launched. For the stack of a kernel CUDA takes device memory that no budget knows of, for all threads that a GPU can run.
+"""Checks the kernels as nvcc has compiled them: that they spill at most a few registers, and that each can be launched.
+For the stack of a kernel, CUDA takes device memory outside of any budget, for all threads that a GPU can run.
 
   cmake ... -D CMAKE_CUDA_FLAGS=-Xptxas=-v && cmake --build build > build.log 2>&1
   ci/check_kernels.py build.log
 
-Reads the lines of ptxas in the output of a build. A kernel that spills more bytes than --spills, that has more on its stack
-than --stack, or that wants more registers for a block of --threads than a processor has, is named; the exit code is 1 then,
-or if the output tells of no kernel."""
+Reads the lines of ptxas in the output of a build. Names each kernel that spills more than --spills bytes, whose stack
+is larger than --stack, or that needs more registers for a block of --threads than a processor has. Exits with 1 if
+there is such a kernel, or if the output has no kernel."""
 
 import argparse
 import os
@@ -31,7 +31,7 @@ class Kernel:
 
 
 def read(text):
-    """The kernels that ptxas tells of, in its order; of one that was compiled again the last."""
+    """The kernels in the output of ptxas, in its order. If one was compiled twice, the last result counts."""
     kernels = {}
     kernel = None
     for line in text.splitlines():

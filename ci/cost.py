@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Tells what building and testing takes, by target and by label, from the logs that ninja and ctest leave.
+"""Prints the time that building and testing take, by target and by label, from the logs of ninja and ctest.
 
-  ci/cost.py build build-tsan build-asan     prints the tables
-  ci/cost.py --limits=ci/cost.json build     fails, too, where a folder takes over 10 % more than it may
-  ci/cost.py --write=ci/cost.json build      writes what the folders may take: what they take now
+  ci/cost.py build build-tsan build-asan     prints the tables ci/cost.py --limits=ci/cost.json build     also fails if
+  a folder exceeds its limit by 10 % ci/cost.py --write=ci/cost.json build      writes limits: the present times
 
-Seconds are of one job: where as many jobs as cores run side by side, they are processor seconds. As machines differ, limits
-are in units of what it takes to compile caffe.pb.cc: in the first folder's build or now on each core, whatever took longer.
---write lets them be above what was found by what two runs differ (NOISE). Where more is worth its time, say so: write new
-limits, in a commit that gives the reason. Logs must be of one whole build and test run; what ccache had counts as little as it
-took."""
+Seconds are sums over jobs; if there are as many jobs as cores, they are processor seconds. As machines differ, limits
+are in units of the time to compile caffe.pb.cc: in the first folder's build, or now on each core, whichever is longer.
+--write adds a margin for the difference of two runs (NOISE). If an increase is justified, write new limits in a commit
+that gives the reason. Logs must be of one complete build and test run. Files that ccache had count with the time that
+they took."""
 
 import argparse
 import json
@@ -32,7 +31,7 @@ ROWS = 15
 
 
 def compile_seconds(folder):
-    """Seconds by output: of each the last time that it was made."""
+    """Output -> seconds of its last build."""
     seconds = {}
     for line in read_text(os.path.join(folder, '.ninja_log')).splitlines()[1:]:
         begin, end, _, output, _ = line.split('\t')
@@ -46,7 +45,7 @@ def target_of(output):
 
 
 def test_seconds(folder):
-    """Seconds by entry of ctest, of its last run; none where there was none."""
+    """ctest entry -> seconds in the last run; empty if there was no run."""
     path = os.path.join(folder, TEST_LOG)
     if not os.path.exists(path):
         return {}
@@ -62,7 +61,7 @@ def labels_of(folder):
     log = os.path.join(folder, TEST_LOG)
     kept = read_text(log)
     shown = subprocess.run(['ctest', '--show-only=json-v1'], cwd=folder, check=True, capture_output=True, text=True).stdout
-    with open(log, 'w', encoding='utf-8') as out:  # which ctest has begun anew
+    with open(log, 'w', encoding='utf-8') as out:  # ctest has started a new log
         out.write(kept)
     labels = {}
     for test in json.loads(shown)['tests']:
@@ -81,7 +80,7 @@ def table(title, seconds):
 
 
 def ruler_seconds(folder):
-    """Seconds to compile RULER as the folder does, while each core does so."""
+    """Seconds to compile RULER as the folder does, on each core at the same time."""
     path = os.path.join(folder, 'compile_commands.json')
     commands = [entry['command'] for entry in json.loads(read_text(path)) if entry['file'].endswith(RULER)]
     if not commands:
@@ -100,12 +99,12 @@ def ruler_seconds(folder):
 
 
 def ruler_in_build(folder):
-    """The same as its build took for it, beside other files; 0 where its log does not tell."""
+    """Seconds that RULER took in the folder's build, next to other files; 0 if its log does not have it."""
     return max((seconds for output, seconds in compile_seconds(folder).items() if output.endswith(RULER + '.o')), default=0)
 
 
 def measure(folder, ruler):
-    """Prints the folder's tables; its compiling and its tests in units of `ruler` seconds."""
+    """Prints the folder's tables. Returns the times of compiling and of tests in units of `ruler` seconds."""
     compiled = compile_seconds(folder)
     if not compiled:
         raise BadInput(f'{folder}/.ninja_log is empty: build all of it with ninja')

@@ -1,15 +1,15 @@
 #!/bin/sh
-# Everything that CI leaves out or samples: hours on two cores. Goes on after what fails, and says at the end what did.
-# Usage: ci/nightly.sh [PART...]: only these parts (default: all, in this order).
-#   commit   the commit tier, after the build that all of the first four use
-#   nightly  the nightly tier: what the commit tier samples, whole, on every device
+# Runs everything that CI leaves out or samples. Takes hours on two cores. Goes on after failures, and lists them at the
+# end. Usage: ci/nightly.sh [PART...]: only these parts (default: all, in this order). commit   the commit tier, after
+# the build that the first four parts use nightly  the nightly tier: all of what the commit tier samples, on every
+# device
 #   zoo      the small models of the zoo, trained, and the large ones
-#   long     random tests with EXAMPLES (100) examples of their own each night
+# long     random tests with EXAMPLES (100) new examples each night
 #   asan     the whole suite and the fake GPU's kernels under the address and undefined behaviour sanitizers
 #   tsan     the tests of threads under the thread sanitizer
 #   cuda     every test, program and example, compiled for a GPU
-#   fuzz     FUZZ (30) minutes of made-up inputs for each way in for bytes from outside
-# BUILD names the build folder of the first four (default: build).
+# fuzz     FUZZ (30) minutes of fuzzing for each reader of untrusted bytes BUILD names the build folder of the first
+# four (default: build).
 set -u
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
@@ -18,7 +18,7 @@ build=${BUILD:-$root/build}
 [ $# -gt 0 ] || set -- commit nightly zoo long asan tsan cuda fuzz
 export OPENBLAS_NUM_THREADS=1
 
-# Builds with so many examples for the entries with the label long.
+# Builds with EXAMPLES examples for the entries with the label long.
 compile() {
   [ -f "$build/CMakeCache.txt" ] || "$root/scripts/install_deps.sh" --tests || return
   generator=

@@ -1,10 +1,9 @@
 #!/bin/sh
-# Builds with the address and the undefined behaviour sanitizer, in a folder of their own, and runs tests.
-# Usage: ci/test_asan.sh [BUILD_FOLDER] [TEST...]
-# Without TESTs: those of what reads bytes from outside, owns memory, moves it by plans, or goes on after an error, and
-# of the programs as users start them. fake_gpu: the tests of kernels, layers and trainings that run on the fake GPU, as a
-# GPU's blocks and threads. all: the whole suite but for test_files and long searches of plans; that takes twice as long to
-# compile.
+# Builds with the address and undefined behaviour sanitizers, in a separate folder, and runs tests. Usage:
+# ci/test_asan.sh [BUILD_FOLDER] [TEST...] Without TESTs: the tests of code that reads untrusted bytes, owns memory,
+# executes plans, or continues after an error, and of the programs as users start them. fake_gpu: the tests of kernels,
+# layers and training that run on the fake GPU, with a GPU's blocks and threads. all: the whole suite except test_files
+# and long searches of plans; it takes twice as long to compile.
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
@@ -12,7 +11,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$root/build-asan}
 [ $# -eq 0 ] || shift
 
-# Not test_files: LLVM's OpenMP, which clang links, ends by SIGBUS where files may have 100 bytes at most.
+# Not test_files: LLVM's OpenMP, which clang links, crashes with SIGBUS if files are limited to 100 bytes.
 scripts='test_bad_input test_snapshots'
 programs='caffe layrub convert_digits time_plans upgrade_net_proto_text upgrade_net_proto_binary upgrade_solver_proto_text'
 if [ $# -eq 0 ]; then
@@ -29,9 +28,10 @@ fi
 "$root/ci/configure_asan.sh" "$build"
 
 export OPENBLAS_NUM_THREADS=1
-# strict_string_checks and detect_stack_use_after_return find more; abort_on_error=0: death tests see an exit, and not
-# that of a program that fails; allocator_may_return_null=1: what cannot be had is said as without a sanitizer;
-# intercept_tls_get_addr=0: oneDNN, opened while the program runs, would end clang's search for leaks.
+# strict_string_checks and detect_stack_use_after_return find more errors. abort_on_error=0: death tests see an exit
+# whose code is not that of a failing program. allocator_may_return_null=1: failed allocations are reported as without a
+# sanitizer. intercept_tls_get_addr=0: otherwise oneDNN, which is opened at run time, would end clang's search for
+# leaks.
 export ASAN_OPTIONS="detect_leaks=1 strict_string_checks=1 detect_stack_use_after_return=1 abort_on_error=0 \
   exitcode=99 allocator_may_return_null=1 intercept_tls_get_addr=0"
 export LSAN_OPTIONS="suppressions=$root/ci/lsan.supp print_suppressions=0"
@@ -40,13 +40,14 @@ run() { (cd "$build" && ctest --output-on-failure --parallel "$(nproc)" --no-tes
 
 if [ "$1" = all ]; then
   cmake --build "$build" --parallel "$(nproc)"
-  # Without a sanitizer these take most of the time of the suite, in code that others of these run as well.
+  # These take most of the suite's time even without a sanitizer, in code that other tests run as well.
   run --exclude-regex \
     '^test_(files|net_plans|mutation|auto|models_.*|plan_report|bench_placement|gpu_check|address_space|launch|check_includes)$'
   exit
 fi
 if [ "$1" = fake_gpu ]; then
-  # Entries of tests that are programs: <program>_fake_gpu. Not all that starts the program layrub, minutes without a sanitizer.
+  # Entries of test programs: <program>_fake_gpu. Scripts that start the program layrub are left out, as they take
+  # minutes even without a sanitizer.
   shift
   entries=$(cd "$build" && ctest --show-only | sed -n 's/.*: \(test_.*_fake_gpu\)$/\1/p' | grep -v '^test_gpu_check_')
   [ -n "$entries" ] || { echo 'No fake GPU here: it needs the headers of CUDA, cuBLAS and cuDNN.'; exit 0; }
@@ -54,7 +55,7 @@ if [ "$1" = fake_gpu ]; then
   # shellcheck disable=SC2086 # a list
   set -- $entries
 fi
-# Tests that this build has: those of CUDA need its headers, and a script has the programs for its target.
+# The tests of this build: those for CUDA need its headers. The target of a script is that of its programs.
 known=$(cmake --build "$build" --target help)
 targets=$programs
 chosen=

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Self test of check_includes.py, on trees made for it."""
+"""Self test of check_includes.py, on small source trees."""
 
 import os
 import tempfile
@@ -19,7 +19,7 @@ class CheckIncludes(unittest.TestCase):
                     out.write(text)
             return check_includes.check(root)
 
-    def test_a_part_may_include_itself_and_what_lies_below(self):
+    def test_a_part_may_include_itself_and_lower_parts(self):
         self.assertEqual(self.complaints({
             'include/layrub/base/status.hpp': '',
             'include/layrub/placement/ir/plan.hpp': '#include "layrub/base/status.hpp"\n',
@@ -30,7 +30,7 @@ class CheckIncludes(unittest.TestCase):
             'src/caffe/net/net.cpp': '#include "caffe/blob.hpp"\n#include "layrub/placement/ir/plan.hpp"\n',
         }), [])
 
-    def test_a_folder_of_the_planner_includes_nothing_further_along_its_pipeline(self):
+    def test_a_folder_of_the_planner_includes_no_later_stage_of_its_pipeline(self):
         found = self.complaints({
             'include/layrub/device/backend.hpp': '',
             'src/layrub/placement/schedule/waits.hpp': '',
@@ -42,13 +42,13 @@ class CheckIncludes(unittest.TestCase):
         self.assertIn('glog/logging.h', found[1])
         self.assertIn('pack may not include src/layrub/placement/schedule/waits.hpp (schedule)', found[2])
 
-    def test_the_proof_includes_nothing_of_what_it_proves(self):
+    def test_the_checker_includes_nothing_of_the_planner_it_checks(self):
         self.assertEqual(len(self.complaints({
             'src/layrub/placement/schedule/waits.hpp': '',
             'src/layrub/placement/check/check.cpp': '#include "layrub/placement/schedule/waits.hpp"\n',
         })), 1)
 
-    def test_the_planners_internals_are_its_own(self):
+    def test_only_the_planner_includes_its_internal_headers(self):
         found = self.complaints({
             'src/layrub/placement/ir/decision.hpp': '',
             'src/caffe/net/net.cpp': '#include "layrub/placement/ir/decision.hpp"\n',
@@ -56,7 +56,7 @@ class CheckIncludes(unittest.TestCase):
         self.assertEqual(len(found), 1)
         self.assertIn('private to the planner', found[0])
 
-    def test_headers_of_kernels_come_to_nothing_heavy(self):
+    def test_headers_of_kernels_include_no_heavy_header(self):
         found = self.complaints({
             'include/caffe/blob.hpp': '',
             'include/caffe/operands.hpp': '#include "caffe/blob.hpp"\n',
@@ -71,7 +71,7 @@ class CheckIncludes(unittest.TestCase):
                       'include/caffe/operands.hpp', found[0])
         self.assertIn('<sstream>', found[1])
 
-    def test_only_what_is_compiled_for_each_device_asks_which_it_is(self):
+    def test_only_files_compiled_for_each_device_test_which_device_it_is(self):
         found = self.complaints({
             'src/caffe/kernels/gemm.cpp': '#ifndef CPU_ONLY\n#endif\n',
             'src/caffe/net/net.cpp': '// CPU_ONLY\n#ifdef CPU_ONLY\n#endif\n',
@@ -119,7 +119,7 @@ class CheckIncludes(unittest.TestCase):
             'src/caffe/core/test/test_blob.cpp': '#include "caffe/net.hpp"\n',
         }), [])
 
-    def test_the_project_itself_keeps_the_rules(self):
+    def test_the_project_itself_follows_the_rules(self):
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         self.assertEqual(check_includes.check(root), [])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Self test of check_kernels.py, on what ptxas has printed."""
+"""Self test of check_kernels.py, on output of ptxas."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ class CheckKernels(unittest.TestCase):
             script = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'check_kernels.py')
             return subprocess.run([sys.executable, script, path, *arguments], text=True, capture_output=True, check=False)
 
-    def test_what_ptxas_tells_of_each_kernel_is_read(self):
+    def test_the_output_of_ptxas_for_each_kernel_is_read(self):
         self.assertEqual(check_kernels.read(LOG), [check_kernels.Kernel('_Z4Kern', 'sm_75', 0, 0, 8),
                                                    check_kernels.Kernel('_Z5Other', 'sm_90', 24, 40, 80)])
 
@@ -53,12 +53,12 @@ class CheckKernels(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn('_Z5Other (sm_90) uses 80 registers: a block of 1024 threads has 64\n', done.stdout)
 
-    def test_a_kernel_that_was_compiled_again_is_what_it_became(self):
+    def test_of_a_kernel_compiled_twice_the_last_output_counts(self):
         again = LOG + LOG.replace('24 bytes spill stores', '0 bytes spill stores')
         self.assertEqual(check_kernels.read(again), [check_kernels.Kernel('_Z4Kern', 'sm_75', 0, 0, 8),
                                                      check_kernels.Kernel('_Z5Other', 'sm_90', 0, 40, 80)])
 
-    def test_a_build_that_tells_of_no_kernel_is_no_success(self):
+    def test_a_build_log_without_any_kernel_fails(self):
         done = self.run_on('[1/1] Linking\n')
         self.assertEqual(done.returncode, 1)
         self.assertIn('tells of no kernel', done.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of cost.py, on logs made for it."""
+"""Tests of cost.py, on small logs."""
 
 import json
 import os
@@ -47,7 +47,7 @@ class TestCost(unittest.TestCase):
         return subprocess.run([sys.executable, SCRIPT, '--ruler=5', *flags, 'build'], cwd=self.root.name, capture_output=True, text=True,
                               check=False)
 
-    def test_sums_are_of_the_last_time_that_each_output_was_made(self):
+    def test_sums_count_the_last_build_of_each_output(self):
         out = self.run_script().stdout
         self.assertIn('build: compiling, by target: 16 s', out)
         self.assertIn('    10.0  layers\n', out)
@@ -69,7 +69,7 @@ class TestCost(unittest.TestCase):
             self.assertEqual(ended.returncode, code, ended.stderr)
             self.assertEqual('make it cheaper' in ended.stderr, code == 1)
 
-    def test_what_it_writes_is_a_limit_that_holds(self):
+    def test_a_written_limit_passes(self):
         self.write('build/Testing/Temporary/LastTest.log', TEST_LOG)
         self.assertEqual(self.run_script('--write=limits.json').returncode, 0)
         ended = self.run_script('--limits=limits.json')
@@ -83,7 +83,7 @@ class TestCost(unittest.TestCase):
         self.assertEqual(ended.returncode, 1)
         self.assertIn('run its tests', ended.stderr)
 
-    def test_the_unit_is_what_a_file_takes_to_compile_here(self):
+    def test_the_unit_is_the_time_to_compile_a_reference_file_here(self):
         self.write('build/compile_commands.json', json.dumps(
             [{'file': 'other.cc', 'command': 'false -o x'}, {'file': 'proto/caffe.pb.cc', 'command': 'cp caffe.pb.cc -o x'}]))
         self.write('build/caffe.pb.cc', '')
@@ -94,7 +94,7 @@ class TestCost(unittest.TestCase):
         unit = float(re.search(r'one unit: ([\d.]+) s', self.run_script('--ruler=0').stdout)[1])
         self.assertGreaterEqual(unit, 0.2)
 
-    def test_logs_that_cannot_be_used_are_told(self):
+    def test_unusable_logs_are_reported(self):
         self.write('build/.ninja_log', '# ninja log v5\n')
         ended = self.run_script()
         self.assertEqual(ended.returncode, 1)

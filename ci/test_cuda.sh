@@ -1,10 +1,10 @@
 #!/bin/sh
-# In a build for the CPU, compiles what a build for GPUs has besides (the target cuda): all kernels by nvcc, libcaffe with
-# the backend for GPUs, and the programs to which that makes a difference. Everything else is compiled once for both. Looks at what nvcc
-# made of the kernels, and runs what needs no GPU. Needs nvcc; without one it says so.
-# Usage: ci/test_cuda.sh [BUILD_FOLDER]     (build; it is configured and built where it is not there)
+# In a CPU-only build, compiles the additional files of a build for GPUs (the target cuda): all kernels with nvcc,
+# libcaffe with the backend for GPUs, and the programs that differ. Everything else is compiled once for both. Checks
+# the compiled kernels (check_kernels.py), and runs the tests that need no GPU. Needs nvcc, and says so if it is
+# missing. Usage: ci/test_cuda.sh [BUILD_FOLDER]     (default: build; it is configured and built if it does not exist)
 #        ci/test_cuda.sh all                configures and compiles all of a build for GPUs, in build-cuda
-# For one architecture: CUDA_ARCH (default: 75). What nvcc says is in the build folder's cuda.log.
+# For one architecture: CUDA_ARCH (default: 75). The output of nvcc is in the build folder's cuda.log.
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
@@ -31,7 +31,7 @@ echo "Compiling for a GPU; what nvcc says goes to $log"
 cmake --build "$build" --parallel "$(nproc)" --target "$target" >> "$log" 2>&1 || { tail -n 100 "$log"; exit 1; }
 "$root/ci/check_kernels.py" --spills=64 --stack=128 "$log"
 
-# device_query says whether there is a GPU; the tests of memory run on it, or say why not.
+# device_query tells whether there is a GPU. The tests of memory run on it, or say why they do not.
 if [ "$target" = cuda ]; then
   cmake --build "$build" --parallel "$(nproc)" --target layrub test_syncedmem > /dev/null
   LD_PRELOAD=$(ls "$build"/lib*/gpu/libcaffe.so)

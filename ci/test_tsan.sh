@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the tests of the backends, the executor, planned nets, planned and resumed training, several solvers and data that
-# several threads load with the thread sanitizer, in a folder of their own, and runs them side by side by ctest.
+# Builds with the thread sanitizer, in a separate folder, the tests of the backends, the executor, planned nets, planned
+# and resumed training, several solvers and data loading by several threads, and runs them in parallel with ctest.
 # Usage: ci/test_tsan.sh [BUILD_FOLDER] [TEST...]
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
@@ -11,9 +11,8 @@ build=${1:-$root/build-tsan}
 
 generator=
 if [ ! -f "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then generator='-G Ninja'; fi
-# -O1 takes less time than -O2 to compile, and the sanitizer sees as much. Of oneDNN, which makes its code as it runs, on
-# OpenMP's threads, it sees nothing.
-# shellcheck disable=SC2086 # no generator: no argument
+# -O1 takes less time to compile than -O2, and the sanitizer finds as much. Without oneDNN: it generates code at run
+# time, in which the sanitizer finds nothing. shellcheck disable=SC2086 # no generator: no argument
 cmake $generator -S "$root" -B "$build" -D SANITIZE=thread -D USE_ONEDNN=OFF -D CMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1 -DNDEBUG' \
   > /dev/null
 
@@ -27,7 +26,7 @@ if [ $# -eq 0 ]; then
     "$root"/src/caffe/partition/test/test_divided_training.cpp; do
     set -- "$@" "$(basename "$source" .cpp)"
   done
-  # They are there where the headers of CUDA and NCCL are.
+  # These targets exist if the headers of CUDA and NCCL are installed.
   targets=$(cmake --build "$build" --target help)
   for test in test_cuda_backend test_cuda_copies test_stream_calls test_nccl_communicator test_nccl_failures; do
     if echo "$targets" | grep -qw $test; then set -- "$@" $test; fi

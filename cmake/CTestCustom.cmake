@@ -1,5 +1,5 @@
-# ctest reads this first, in the build folder. What tests leave behind, be it because a child of theirs had to die, goes
-# with the folder that is theirs for this run.
+# ctest reads this file first, in the build folder. Each run of ctest gets its own temporary folder, which is removed
+# with everything that tests leave behind, for example because a child process was killed.
 set(parent "$ENV{TMPDIR}")
 if(NOT parent)
   set(parent /tmp)

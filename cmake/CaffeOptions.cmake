@@ -1,7 +1,6 @@
-# Options of Caffe's build that this one does not have under the same name or with the same values: each is carried over,
-# or answered by a sentence.
+# Options of Caffe's build that have another name or other values here. Each is translated, or answered with a message.
 
-# layrub_answer(<option> <sentence>): said where the user has set the option to something true.
+# layrub_answer(<option> <sentence>): prints the sentence if the user has set the option to a true value.
 function(layrub_answer option sentence)
   if(${option})
     message(STATUS "${option}: ${sentence}")
@@ -30,7 +29,7 @@ elseif(blas STREQUAL "atlas")
   set(BLAS Open)
 endif()
 
-# CUDA_ARCH_NAME, of GPUs from Turing on, with CUDA_ARCH_BIN where it is Manual, says what CUDA_ARCH does.
+# CUDA_ARCH_NAME (for GPUs from Turing on; with CUDA_ARCH_BIN if it is Manual) is translated to CUDA_ARCH.
 set(CUDA_ARCHITECTURES_OF_Turing 75)
 set(CUDA_ARCHITECTURES_OF_Ampere 80 86)
 set(CUDA_ARCHITECTURES_OF_Ada 89)

@@ -1,5 +1,5 @@
-# The CUDA compiler and libraries, for builds with CPU_ONLY=OFF. Neither a GPU nor a driver is needed
-# to build: the library links to the CUDA runtime alone.
+# The CUDA compiler and libraries, for builds with CPU_ONLY=OFF. Building needs neither a GPU nor a driver, because the
+# library links only to the CUDA runtime.
 find_program(NVCC nvcc HINTS ENV CUDACXX PATHS /usr/local/cuda/bin)
 if(NOT NVCC)
   message(FATAL_ERROR "CPU_ONLY=OFF needs the CUDA toolkit, and there is no nvcc in PATH or "

@@ -1,6 +1,6 @@
-# layrub_cuda_architectures(<result> <wanted> <nvcc> <nvidia_smi>): for which GPUs to compile. <wanted> is a list of
-# architectures, which is taken as it is; "all": those from 7.5 on that <nvcc> knows; or empty: those of this
-# machine's GPUs, as <nvidia_smi> tells them, and all where there is no GPU or one that <nvcc> does not know.
+# layrub_cuda_architectures(<result> <wanted> <nvcc> <nvidia_smi>): the architectures to compile for. <wanted> is a list
+# of architectures, which is used unchanged; "all": those from 7.5 on that <nvcc> knows; or empty: those of this
+# machine's GPUs according to <nvidia_smi>, or all if there is no GPU or one that <nvcc> does not know.
 function(layrub_cuda_architectures result wanted nvcc nvidia_smi)
   if(wanted AND NOT wanted STREQUAL "all")
     set(${result} "${wanted}" PARENT_SCOPE)

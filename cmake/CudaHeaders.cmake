@@ -1,7 +1,7 @@
-# In a build of tests without GPUs: finds CUDA's headers, by which the backend for GPUs is compiled against fakes of CUDA's
-# libraries (src/layrub/device/cuda/test). Neither CUDA's compiler nor a GPU is needed.
-#   layrub_cuda_headers  the target to link to, where the headers are
-#   LAYRUB_FAKE_GPU      the environment in which a program runs on the fake GPU; empty where headers are missing
+# In a CPU-only build with tests: finds CUDA's headers, with which the backend for GPUs is compiled against fake CUDA
+# libraries (src/layrub/device/cuda/test). Needs neither CUDA's compiler nor a GPU. layrub_cuda_headers  the target to
+# link to, if the headers are found LAYRUB_FAKE_GPU      the environment in which a program runs on the fake GPU; empty
+# if headers are missing
 set(LAYRUB_FAKE_GPU)
 find_path(CUDA_HEADERS cuda_runtime.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
 if(NOT CUDA_HEADERS OR NOT EXISTS ${CUDA_HEADERS}/curand.h)
@@ -31,8 +31,8 @@ set(LAYRUB_FAKE_GPU_FOLDER ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/fake_gpu)
 set(preload $<TARGET_FILE:caffe_with_fake_gpu>)
 set(search)
 if(SANITIZE)
-  # GCC's runtime of a sanitizer wants to be the first of all libraries; clang's is in the programs. Either opens those that
-  # another library asks for, whose search path does not count then.
+  # GCC's sanitizer runtime must be the first library; clang's is part of the programs. Both open libraries on behalf of
+  # other libraries, so the search path of the latter is not used.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set(address asan)
     set(thread tsan)

@@ -1,7 +1,7 @@
-# Finds what the library links to, and gathers it in the interface target caffe_deps.
+# Finds the libraries that libcaffe links to, and collects them in the interface target caffe_deps.
 
-# layrub_find_plain(<name> <header> <path suffix> <library>...): finds a header and libraries that
-# come without a dependable CMake package, and adds them to caffe_deps.
+# layrub_find_plain(<name> <header> <path suffix> <library>...): finds a header and libraries that have no reliable
+# CMake package, and adds them to caffe_deps.
 function(layrub_find_plain name header suffix)
   find_path(${name}_INCLUDE_DIR ${header} HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES ${suffix})
   if(NOT ${name}_INCLUDE_DIR)
@@ -19,12 +19,12 @@ function(layrub_find_plain name header suffix)
   target_link_libraries(caffe_deps INTERFACE ${libraries})
 endfunction()
 
-# layrub_find_nccl(<folder>...): sets NCCL_INCLUDE_DIR. Its header is all that a build needs.
+# layrub_find_nccl(<folder>...): sets NCCL_INCLUDE_DIR. A build needs only NCCL's header.
 function(layrub_find_nccl)
   find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${ARGN} ENV NCCL_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
 endfunction()
 
-# layrub_number_in(<result> <word> <header>...): the number that one of the headers defines <word> as, or nothing.
+# layrub_number_in(<result> <word> <header>...): the number as which one of the headers defines <word>, or nothing.
 function(layrub_number_in result word)
   set(${result} "" PARENT_SCOPE)
   foreach(header ${ARGN})
@@ -101,7 +101,7 @@ endif()
 if(CPU_ONLY)
   list(APPEND CAFFE_DEFINITIONS CPU_ONLY)
 else()
-  # Of cuRAND and cuDNN the headers: libcaffe opens the libraries when it needs them first.
+  # Only the headers of cuRAND and cuDNN: libcaffe opens these libraries when it first needs them.
   target_link_libraries(caffe_deps INTERFACE CUDA::cudart CUDA::cublas)
   if(USE_CUDNN)
     layrub_find_plain(CUDNN cudnn.h include)
@@ -121,7 +121,7 @@ if(NOT CPU_ONLY)
   if(NCCL_INCLUDE_DIR)
     message(STATUS "NCCL: opened when several GPUs train together (${NCCL_INCLUDE_DIR}/nccl.h)")
     layrub_opened_library(nccl NCCL_MAJOR ${NCCL_INCLUDE_DIR}/nccl.h)
-    list(APPEND CAFFE_DEFINITIONS USE_NCCL)  # programs ask for it; of the library, layrub_device alone
+    list(APPEND CAFFE_DEFINITIONS USE_NCCL)  # tested by programs; in the library only by layrub_device
   else()
     message(STATUS "NCCL: no nccl.h, so several GPUs sum their gradients through the host's memory; "
                    "-D NCCL_INCLUDE_DIR=... names its folder")
@@ -130,7 +130,7 @@ endif()
 
 find_package(nlohmann_json REQUIRED)
 if(BUILD_TESTS)
-  find_package(Boost REQUIRED COMPONENTS context)  # for kernels that are launched on the CPU
+  find_package(Boost REQUIRED COMPONENTS context)  # for kernels that run on the fake GPU
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)
 endif()

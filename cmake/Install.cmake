@@ -1,4 +1,4 @@
-# What `cmake --install` copies, and the package that find_package(Caffe) reads.
+# Installs the files, and the package that find_package(Caffe) reads.
 include(CMakePackageConfigHelpers)
 
 set(caffe_package_dir share/Caffe)
@@ -21,7 +21,7 @@ install(DIRECTORY include/ ${PROJECT_BINARY_DIR}/include/ DESTINATION ${CMAKE_IN
 install(FILES src/caffe/proto/caffe.proto DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/caffe/proto)
 
 install(EXPORT CaffeTargets DESTINATION ${caffe_package_dir})
-# For find_package(Caffe) with Caffe_DIR=<build>; export() would ask for caffe_deps, whose parts CaffeConfig.cmake names.
+# For find_package(Caffe) with Caffe_DIR=<build>. export() would need caffe_deps, whose parts CaffeConfig.cmake names.
 file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/CaffeTargets.cmake CONTENT
 "add_library(caffe SHARED IMPORTED)
 set_target_properties(caffe PROPERTIES
@@ -40,7 +40,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/CaffeConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/CaffeConfig.cmake ${PROJECT_BINARY_DIR}/CaffeConfigVersion.cmake
         DESTINATION ${caffe_package_dir})
 
-# Man pages and completion for bash, of what the programs say of themselves.
+# Man pages and completion for bash, made from the programs' --help.
 find_program(PYTHON3 python3)
 if(PYTHON3 AND TARGET layrub AND NOT SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   set(described layrub compute_image_mean convert_annoset convert_imageset extract_features upgrade_net_proto_binary
@@ -69,8 +69,8 @@ if(BUILD_TESTS)
   add_custom_target(runtest COMMAND ${CMAKE_CTEST_COMMAND} --output-on-failure WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
 endif()
 
-# cpack -G DEB: library, headers and programs below /usr, the Python package where Debian's are, no examples. Who packages
-# it is named by DEBFULLNAME and DEBEMAIL, as with Debian's own tools.
+# cpack -G DEB: library, headers and programs below /usr, the Python package in Debian's folder for packages, no
+# examples. DEBFULLNAME and DEBEMAIL name the maintainer, as for Debian's own tools.
 set(changelog ${PROJECT_BINARY_DIR}/changelog)
 add_custom_command(
   OUTPUT ${changelog}.gz

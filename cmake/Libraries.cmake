@@ -1,10 +1,10 @@
-# Functions by which the CMakeLists.txt of a folder turns it into part of libcaffe, or into a program. Sources are found by
-# pattern, so a new file needs no change anywhere; run cmake again, which looks for them.
+# Functions by which a folder's CMakeLists.txt makes it a part of libcaffe or a program. Sources are found by pattern,
+# so a new file needs no entry; just run cmake again.
 
-# layrub_library(<name> [PURE] [FLAGS <flag>...]): an object library of all .cpp files below this folder, but those in
-# folders test, onednn, mpi, cuda and no_cuda; of the last two it has the one that suits the build. What it defines,
-# registrations included, goes into libcaffe. PURE: it needs nothing but the standard library and nlohmann-json.
-# FLAGS: further flags of its files, behind all others.
+# layrub_library(<name> [PURE] [FLAGS <flag>...]): an object library of all .cpp files below this folder, except those
+# in folders test, onednn and mpi; of cuda and no_cuda it has the one that suits the build. All that it defines,
+# registrations included, becomes part of libcaffe. PURE: it needs only the standard library and nlohmann-json. FLAGS:
+# additional flags for its files, after all others.
 function(layrub_library name)
   cmake_parse_arguments(arg "PURE" "" "FLAGS" ${ARGN})
   layrub_sources(sources)
@@ -21,8 +21,8 @@ function(layrub_library name)
   endif()
 endfunction()
 
-# layrub_sources(<result>): the files that layrub_library compiles. Those that depend on the device are in no group
-# (layrub_in_groups), since libcaffe for GPUs is linked from all objects but theirs.
+# layrub_sources(<result>): the files that layrub_library compiles. Files that depend on the device are in no group
+# (layrub_in_groups), since libcaffe for GPUs replaces their objects and shares all others.
 function(layrub_sources result)
   set(variant cuda)
   if(CPU_ONLY)
@@ -35,7 +35,8 @@ function(layrub_sources result)
   set(${result} ${sources} ${by_device} PARENT_SCOPE)
 endfunction()
 
-# layrub_see_caffe(<target>): the target includes all of the project's headers and those of the libraries that it uses.
+# layrub_see_caffe(<target>): lets the target include all of the project's headers and those of the libraries that it
+# uses.
 function(layrub_see_caffe target)
   target_include_directories(${target} PRIVATE
     ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/include)
@@ -43,17 +44,18 @@ function(layrub_see_caffe target)
   add_dependencies(${target} caffeproto_sources)
 endfunction()
 
-# layrub_optimize(<target> <level>): what the default build type gives the target instead of its -O2: loops over elements
-# and the planner's search are worth more; tests and commands, which are compiled more often than they run long, less.
+# layrub_optimize(<target> <level>): the optimization level of the target in the default build type, instead of -O2.
+# Loops over elements and the planner's search use a higher one; tests and commands, for which the time to compile
+# matters more, a lower one.
 function(layrub_optimize target level)
   if(NOT SANITIZE)
     target_compile_options(${target} PRIVATE "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:${level}>")
   endif()
 endfunction()
 
-# layrub_precompile(<group> <target> <header>...): what most of the target's files include is parsed once. The targets of a
-# group are compiled alike and share it: the first one makes it. Not in a build for GPUs, where nvcc takes the time: there
-# each file proves that it includes what it needs.
+# layrub_precompile(<group> <target> <header>...): precompiles headers that most of the target's files include. The
+# targets of a group have the same flags and share the precompiled header of the first. Not in a build for GPUs, in
+# which nvcc takes most of the time; that build shows that each file includes what it needs.
 function(layrub_precompile group target)
   if(NOT CPU_ONLY)
     return()
@@ -68,19 +70,19 @@ function(layrub_precompile group target)
   endif()
 endfunction()
 
-# layrub_in_groups(<target> [GNU]): compiles its files in groups, for which their headers and templates are compiled once
-# (JUMBO). So names in the unnamed namespaces of a target's files must differ. GNU: by GCC alone, since of a class whose
-# members are instantiated in several files clang refuses to see more than one.
+# layrub_in_groups(<target> [GNU]): compiles its files in groups (JUMBO), so that headers and templates are compiled
+# once per group. Names in the unnamed namespaces of a target's files must therefore differ. GNU: with GCC only, because
+# clang refuses a group in which several files instantiate members of the same class.
 function(layrub_in_groups target)
   if(JUMBO AND NOT ("GNU" IN_LIST ARGN AND CMAKE_CXX_COMPILER_ID MATCHES "Clang"))
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
-    # GCC takes each file of a group for a header, in which no type should need an unnamed namespace.
+    # GCC treats each file of a group as a header, and warns of types that use an unnamed namespace.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
-# layrub_static_library(<name> <object library>...): a static library of parts of libcaffe, for tests that prove that these
-# need nothing else. <name>_whole links all of it, so registrations stay.
+# layrub_static_library(<name> <object library>...): a static library of parts of libcaffe, for tests which prove that
+# these parts need nothing else. <name>_whole links all of it, so registrations stay.
 function(layrub_static_library name)
   list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
   add_library(${name} STATIC ${ARGN})
@@ -92,7 +94,7 @@ function(layrub_static_library name)
   target_include_directories(${name}_whole INTERFACE ${PROJECT_SOURCE_DIR}/include)
 endfunction()
 
-# layrub_shared_library(<name> [<objects>...]): libcaffe, of all object libraries unless objects are named.
+# layrub_shared_library(<name> [<objects>...]): libcaffe, from all object libraries unless objects are named.
 function(layrub_shared_library name)
   set(objects ${ARGN})
   if(NOT objects)
@@ -113,7 +115,7 @@ function(layrub_shared_library name)
   target_compile_features(${name} INTERFACE cxx_std_17)
 endfunction()
 
-# layrub_objects_but(<result> [<object library>...]): the objects of libcaffe's parts but these.
+# layrub_objects_but(<result> [<object library>...]): the objects of all parts of libcaffe except these.
 function(layrub_objects_but result)
   get_property(parts GLOBAL PROPERTY LAYRUB_OBJECTS)
   list(REMOVE_ITEM parts "" ${ARGN})
@@ -121,9 +123,9 @@ function(layrub_objects_but result)
   set(${result} ${parts} PARENT_SCOPE)
 endfunction()
 
-# layrub_gpu_library(<name> <folder> <kernels> [<objects>...]): in a build without GPUs libcaffe once more, in the folder, with
-# the backend for GPUs and these objects of kernels. Only what CPU_ONLY makes a difference to is compiled for it
-# (caffe_for_gpus). Its interface is libcaffe's, so programs of the build run on it when it is preloaded.
+# layrub_gpu_library(<name> <folder> <kernels> [<objects>...]): in a CPU-only build, a second libcaffe in <folder>, with
+# the backend for GPUs and these objects of kernels. Only files that depend on CPU_ONLY are compiled for it
+# (caffe_for_gpus). It has the same interface as libcaffe, so the build's programs use it if it is preloaded.
 function(layrub_gpu_library name folder kernels)
   layrub_objects_but(objects caffe_kernels caffe_core)
   list(TRANSFORM LAYRUB_BY_DEVICE REPLACE "^.*/" "/" OUTPUT_VARIABLE files)
@@ -134,7 +136,7 @@ function(layrub_gpu_library name folder kernels)
   set_target_properties(${name} PROPERTIES OUTPUT_NAME caffe LIBRARY_OUTPUT_DIRECTORY ${folder})
 endfunction()
 
-# layrub_program(<name> <source>...): a program on top of libcaffe that sees include/ only.
+# layrub_program(<name> <source>...): a program that uses libcaffe through include/ only.
 function(layrub_program name)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE caffe layrub_flags nlohmann_json::nlohmann_json)
@@ -142,7 +144,7 @@ function(layrub_program name)
   set_property(GLOBAL APPEND PROPERTY LAYRUB_PROGRAMS ${name})
 endfunction()
 
-# layrub_kernels_beside(<result> <file>): in a build with CUDA, the .cu file beside the .cpp file; else nothing.
+# layrub_kernels_beside(<result> <file>): in a build with CUDA, the .cu file next to the .cpp file; else nothing.
 function(layrub_kernels_beside result file)
   string(REGEX REPLACE "cpp$" "cu" kernels ${file})
   set(${result} "" PARENT_SCOPE)
@@ -152,8 +154,9 @@ function(layrub_kernels_beside result file)
   endif()
 endfunction()
 
-# layrub_for_gpus(<program> <source> [<object>...]): the program once more, <program>_for_gpus, where its source mentions
-# CPU_ONLY: with the kernels in the .cu file beside it, on libcaffe for GPUs. Part of the target cuda (GPU_CHECK).
+# layrub_for_gpus(<program> <source> [<object>...]): if the source mentions CPU_ONLY, builds the program a second time
+# as <program>_for_gpus, with the kernels in the .cu file next to it and with libcaffe for GPUs. Part of the target cuda
+# (GPU_CHECK).
 function(layrub_for_gpus name source)
   file(STRINGS ${source} mentions REGEX "CPU_ONLY")
   if(NOT GPU_CHECK OR NOT mentions)

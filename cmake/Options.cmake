@@ -22,7 +22,7 @@ if(ONEDNN_INCLUDE_DIR)
   set(onednn_here ON)
 endif()
 option(USE_ONEDNN "Convolutions and products by oneDNN on the CPU; ON where it is found" ${onednn_here})
-# Sanitizers do not know how MPI's threads and processes order what they do.
+# Sanitizers do not understand how MPI synchronizes threads and processes.
 find_package(MPI QUIET COMPONENTS C)
 set(mpi_here OFF)
 if(MPI_C_FOUND AND NOT SANITIZE)
@@ -55,10 +55,10 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 include(CheckPIESupported)
-check_pie_supported()  # programs, too, whatever the compiler does by itself
+check_pie_supported()  # programs, too, whatever the compiler's default
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-# Programs find libraries in the build folder as they do where they are installed. A search path that CMake
-# edits when it installs ends in an empty entry until then: the folder in which a program is started.
+# Programs in the build folder search for libraries as installed ones do. Otherwise CMake would edit the search path at
+# installation, and until then the path would end in an empty entry, which means the current folder.
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 if(NOT DEFINED CMAKE_INSTALL_RPATH_USE_LINK_PATH)
@@ -73,17 +73,16 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
-# Equal bits on every code path: no fast-math, and no contraction of a*b+c that one loop gets and
-# another does not.
-# Those of the C++ compiler; nvcc has its own (Cuda.cmake).
+# Equal bits on every code path: no fast-math, and no contraction of a*b+c that one loop gets and another does not.
+# These are flags of the C++ compiler; nvcc has its own (Cuda.cmake).
 add_library(layrub_flags INTERFACE)
 function(layrub_compile_flags)
   target_compile_options(layrub_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${ARGN}>")
 endfunction()
 layrub_compile_flags(-Wall -Wextra -fno-fast-math -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # False alarms of GCC 12 in optimized code, in std::string's operator+ (GCC bug 105651) and in
-  # initializer lists; clang, which builds the same code with warnings as errors, knows better.
+  # False alarms of GCC 12 in optimized code, in std::string's operator+ (GCC bug 105651) and in initializer lists.
+  # Clang builds the same code with warnings as errors.
   layrub_compile_flags(-Wno-restrict -Wno-maybe-uninitialized)
 endif()
 if(WERROR)
@@ -91,7 +90,7 @@ if(WERROR)
 endif()
 
 if(SANITIZE STREQUAL "thread")
-  # The TBB runtime is not instrumented: its hand-overs would look like races.
+  # The TBB runtime is not instrumented, so its synchronization would look like races.
   set(USE_TBB OFF)
   set(sanitize_flags -fsanitize=thread -fno-omit-frame-pointer)
 elseif(SANITIZE STREQUAL "address")
@@ -106,12 +105,12 @@ endif()
 if(sanitize_flags)
   layrub_compile_flags(${sanitize_flags})
 else()
-  # Sanitizers see more than these do. _FORTIFY_SOURCE works in optimized code only.
+  # Not with sanitizers, which find more. _FORTIFY_SOURCE works only in optimized code.
   set(hardening_flags -fstack-protector-strong -U_FORTIFY_SOURCE $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
   layrub_compile_flags(${hardening_flags})
 endif()
 target_link_options(layrub_flags INTERFACE -Wl,-z,relro -Wl,-z,now)
-# DT_RPATH instead of DT_RUNPATH: what an installed program takes from beside it, its libraries take
-# there as well.
+# DT_RPATH instead of DT_RUNPATH: libraries that an installed program finds next to it are found there by its libraries
+# as well.
 target_link_options(layrub_flags INTERFACE -Wl,--disable-new-dtags)
 target_link_options(layrub_flags INTERFACE ${sanitize_flags})

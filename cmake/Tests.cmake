@@ -1,4 +1,4 @@
-# Functions that register tests. docs/testing.md says what there is, and what the tiers are.
+# Functions that register tests. docs/testing.md describes the tests and the tiers.
 
 find_program(VALGRIND valgrind)
 find_program(PYTHON3 python3)
@@ -35,7 +35,8 @@ function(layrub_tests)
     if(name IN_LIST arg_SAMPLED)
       set(tier sampled)
     endif()
-    # Of what the library logs by the way nobody reads megabytes; a test that looks for it has it logged (info_lines.hpp).
+    # Tests run without the library's INFO lines, which would be megabytes. A test that checks them turns them on
+    # (info_lines.hpp).
     layrub_register_test(${name} ${tier} GLOG_minloglevel=1 ${name})
     if(name IN_LIST arg_LONG)
       layrub_register_long_test(${name} GLOG_minloglevel=1)
@@ -58,7 +59,8 @@ function(layrub_tests)
     elseif(LAYRUB_FAKE_GPU AND NOT name STREQUAL "test_gpu_math_functions" AND (on_devices OR name IN_LIST arg_ON_FAKE_GPU))
       layrub_register_device_test(${name} fake_gpu sampled cpu ${LAYRUB_FAKE_GPU} "LAYRUB_FAKE_GPU=devices=2,seed=1")
     endif()
-    if(arg_ALL_ON_DEVICES OR (on_devices AND CPU_ONLY AND NOT LAYRUB_FAKE_GPU))  # it stands in for the fake GPU
+    # the emulated device stands in for the fake GPU
+    if(arg_ALL_ON_DEVICES OR (on_devices AND CPU_ONLY AND NOT LAYRUB_FAKE_GPU))
       layrub_register_device_test(${name} emulated sampled cpu)
     elseif(on_devices)
       layrub_register_device_test(${name} emulated nightly cpu)
@@ -71,8 +73,8 @@ function(layrub_tests)
   endforeach()
 endfunction()
 
-# layrub_test_program(<name> <source> <library>...): the program of a test, whose source is named by its whole path, with the
-# helpers beside it.
+# layrub_test_program(<name> <source> <library>...): the program of a test, whose source is given by its full path, with
+# the helpers next to it.
 function(layrub_test_program name source)
   if(TARGET ${name})
     message(FATAL_ERROR "${source}: another test is already named ${name}")
@@ -97,8 +99,8 @@ function(layrub_test_program name source)
   install(TARGETS ${name} RUNTIME DESTINATION tests COMPONENT tests EXCLUDE_FROM_ALL)
 endfunction()
 
-# layrub_helpers(<result> <folder> <library>...): the objects of a test folder's .cpp files that are no tests, compiled once;
-# nothing where there are none.
+# layrub_helpers(<result> <folder> <library>...): the objects of a test folder's .cpp files that are not tests, compiled
+# once; nothing if there are none.
 function(layrub_helpers result folder)
   set(${result} "" PARENT_SCOPE)
   file(GLOB helpers CONFIGURE_DEPENDS ${folder}/*.cpp)
@@ -127,11 +129,11 @@ function(layrub_set_up_test target)
   endif()
 endfunction()
 
-# layrub_entry(<name> <tier> <labels> <environment> <command>...): an entry of ctest with the tier as a label. Programs
-# find the folder of the built programs in the environment, LAYRUB_BIN_DIR. Plain ctest runs the tier commit; those of any
-# other tier run with ctest -C <tier> -L <tier>. The tier sampled: a sample as <name> in the tier commit, and all of it as
-# <name>_nightly in the tier nightly. The sample is what the program chooses where LAYRUB_SAMPLE is set, and of that what
-# the filter LAYRUB_SAMPLE_OF_<name> lets through, if there is one.
+# layrub_entry(<name> <tier> <labels> <environment> <command>...): an entry of ctest with the tier as a label. The
+# environment variable LAYRUB_BIN_DIR names the folder of the built programs. Plain ctest runs the tier commit; entries
+# of another tier run with ctest -C <tier> -L <tier>. The tier sampled adds two entries: a sample, <name>, in the tier
+# commit, and all tests, <name>_nightly, in the tier nightly. For the sample, the program runs with LAYRUB_SAMPLE set,
+# and with the filter LAYRUB_SAMPLE_OF_<name> if there is one.
 function(layrub_entry name tier labels environment)
   set(configurations)
   set(seconds 600)
@@ -153,14 +155,14 @@ function(layrub_entry name tier labels environment)
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${seconds} ENVIRONMENT "${environment}")
 endfunction()
 
-# layrub_register_test(<name> <tier> <environment> <command>...): the entry of a test program. What rapidcheck tries at random
-# is always the same here; a test run by itself tries something new each time.
+# layrub_register_test(<name> <tier> <environment> <command>...): the entry of a test program. In ctest, rapidcheck
+# always tries the same random examples; a test program that is run directly tries new ones each time.
 function(layrub_register_test name tier environment)
   list(APPEND environment "RC_PARAMS=seed=20181018 max_success=40")
   layrub_entry(${name} ${tier} cpu "${environment}" ${ARGN})
 endfunction()
 
-# layrub_register_long_test(<program> <environment>): LONG_EXAMPLES of everything random.
+# layrub_register_long_test(<program> <environment>): an entry that tries LONG_EXAMPLES random examples.
 set(LONG_EXAMPLES 1000 CACHE STRING "What the entries with the label long try of everything random")
 function(layrub_register_long_test program environment)
   list(APPEND environment LAYRUB_LONG_TESTS=${LONG_EXAMPLES} RC_PARAMS=max_success=${LONG_EXAMPLES})
@@ -168,7 +170,8 @@ function(layrub_register_long_test program environment)
   set_property(TEST ${program}_long PROPERTY TIMEOUT 36000)
 endfunction()
 
-# layrub_register_device_test(<program> <device> <tier> <label> [<environment>...]): the program on another device.
+# layrub_register_device_test(<program> <device> <tier> <label> [<environment>...]): an entry that runs the program on
+# another device.
 function(layrub_register_device_test program device tier label)
   set(entry ${program}_${device})
   string(REPLACE fake_gpu cuda device ${device})

@@ -1,4 +1,4 @@
-# Removes what the last `cmake --install` of the build folder one is in has copied.
+# Removes the files that the last `cmake --install` of the current build folder has installed.
 if(NOT EXISTS install_manifest.txt)
   message(FATAL_ERROR "uninstall: nothing was installed from this build folder (there is no install_manifest.txt).")
 endif()

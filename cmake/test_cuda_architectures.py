@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of cmake/CudaArchitectures.cmake, with programs in the place of nvcc and nvidia-smi that say what a machine's would."""
+"""Tests of cmake/CudaArchitectures.cmake, with fake programs nvcc and nvidia-smi."""
 import os
 import subprocess
 import tempfile
@@ -33,21 +33,21 @@ class CudaArchitectures(unittest.TestCase):
         done = subprocess.run(['cmake', '-P', script], capture_output=True, text=True, check=True)
         return done.stderr.strip()
 
-    def test_those_of_the_gpus_that_are_there(self):
+    def test_architectures_of_the_gpus_present(self):
         self.assertEqual(self.chosen(self.program('smi', 'echo 9.0')), '90')
         two = self.program('smi', '[ "$*" = "--query-gpu=compute_cap --format=csv,noheader" ] && printf "7.5\\n12.0\\n7.5\\n"')
         self.assertEqual(self.chosen(two), '75;120')
 
-    def test_all_from_7_5_on_where_there_is_none(self):
+    def test_all_from_7_5_on_without_a_gpu(self):
         broken = 'echo "NVIDIA-SMI has failed because it could not talk to the driver 580.65"; exit 9'
         for smi in ('', 'NVIDIA_SMI-NOTFOUND', self.program('smi', broken), self.program('smi', 'echo No devices were found')):
             self.assertEqual(self.chosen(smi), '75;90;120')
 
-    def test_all_where_the_compiler_does_not_know_a_gpu(self):
+    def test_all_if_the_compiler_does_not_know_a_gpu(self):
         self.assertEqual(self.chosen(self.program('smi', 'printf "9.0\\n13.5\\n"')), '75;90;120')
         self.assertEqual(self.chosen(self.program('smi', 'echo 6.1')), '75;90;120')
 
-    def test_what_is_wanted_is_taken(self):
+    def test_a_given_list_is_used(self):
         smi = self.program('smi', 'echo 9.0')
         self.assertEqual(self.chosen(smi, '80;86-real'), '80;86-real')
         self.assertEqual(self.chosen(smi, 'all'), '75;90;120')

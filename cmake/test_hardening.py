@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What is built is hardened: nothing is loaded from the folder in which a program is started, addresses are random,
-tables are read-only before main, and no shell is run with a user's text. The programs lie in LAYRUB_BIN_DIR, build/bin
-by default."""
+"""Tests that programs and libraries are hardened: they load nothing from the current folder, addresses are random,
+tables are read-only before main, and no shell runs with a user's text. The programs are in LAYRUB_BIN_DIR, by default
+build/bin."""
 import os
 import re
 import shutil
@@ -41,7 +41,7 @@ class Hardening(unittest.TestCase):
             with self.subTest(os.path.basename(path)):
                 yield path, readelf(*arguments, path)
 
-    def test_libraries_are_looked_for_at_absolute_places_or_beside_the_program(self):
+    def test_libraries_are_searched_at_absolute_paths_or_next_to_the_program(self):
         for _, text in self.each("-d"):
             for entries in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", text):
                 for entry in entries.split(":"):
@@ -71,7 +71,7 @@ class Hardening(unittest.TestCase):
                 self.skipTest("a sanitizer looks after that in this build")
             self.assertIn("__stack_chk_fail", symbols, path)
             if path.endswith("layrub"):
-                continue  # it may have no call that can be checked
+                continue  # it may have no call that _FORTIFY_SOURCE can check
             self.assertRegex(symbols, r"__\w+_chk@", path + ": built without optimization?")
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The Makefile: its targets, and what of a Makefile.config goes to CMake. A program in the place of cmake says how it is called."""
+"""Tests of the Makefile: its targets, and which settings of a Makefile.config are passed to CMake. A fake cmake prints
+its arguments."""
 import os
 import shutil
 import subprocess
@@ -45,7 +46,7 @@ class Makefile(unittest.TestCase):
         for name in ('cmake', 'ctest', 'cpack'):
             path = os.path.join(self.folder, 'programs', name)
             with open(path, 'w', encoding='utf-8') as file:
-                # As cmake does: a build folder has a cache from then on.
+                # As cmake does, creates a cache in the build folder.
                 file.write(f'#!/bin/sh\necho {name} "$@"\nwhile [ $# -gt 0 ]; do\n'
                            '  [ "$1" != -B ] || { mkdir -p "$2"; touch "$2/CMakeCache.txt"; }\n  shift\ndone\n')
             os.chmod(path, 0o755)
@@ -68,7 +69,7 @@ class Makefile(unittest.TestCase):
         self.assertIn('-S . -B here -D CPU_ONLY=ON -D CMAKE_BUILD_TYPE=Debug', said)
         self.assertIn('-D CPU_ONLY=OFF', self.make('CPU_ONLY=0'))
 
-    def test_a_config_of_caffe_is_carried_over(self):
+    def test_a_makefile_config_of_caffe_is_used(self):
         with open(os.path.join(self.folder, 'Makefile.config'), 'w', encoding='utf-8') as file:
             file.write(CONFIG)
         said = self.make('all')
@@ -82,7 +83,7 @@ class Makefile(unittest.TestCase):
             self.assertIn(f'\n{answered}: ', said)
         self.assertNotIn('MATLAB_DIR', said)
 
-    def test_the_example_of_a_config_changes_nothing(self):
+    def test_the_example_config_changes_nothing(self):
         before = self.make('config')
         shutil.copy(os.path.join(ROOT, 'Makefile.config.example'), os.path.join(self.folder, 'Makefile.config'))
         self.assertEqual(before, self.make('config'))

@@ -47,7 +47,7 @@ class DescribePrograms(unittest.TestCase):
             else:
                 print(f'no groff here: {name}.1 was not rendered')
 
-    def test_a_program_that_is_not_there_is_named(self):
+    def test_a_missing_program_is_named(self):
         self.assertIn('nothing_such', self.make('man', BIN, self.folder, 'nothing_such', code=1))
 
     def complete(self, *words):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Scores of classes for an image, a folder of images, or an array of them.
+"""Classifies an image, the images of a folder, or an array of images.
 
   classify.py --model_def=deploy.prototxt --pretrained_model=net.caffemodel cat.jpg scores.npy
 
-OUTPUT is a NumPy file: images x classes. A folder is read in the order of its names.
+OUTPUT is a NumPy file with scores: images x classes. A folder is read in the order of its file names.
 """
 import argparse
 import glob
@@ -54,7 +54,7 @@ def load_mean(path):
 
 
 def start(flags):
-    """Sets the mode; gives the mean."""
+    """Sets the mode. Returns the mean."""
     if flags.gpu:
         caffe.set_mode_gpu()
     else:
@@ -67,7 +67,7 @@ def is_colour(net):
 
 
 def swap_channels(net):
-    """To blue, green, red, where a flag gives no order."""
+    """The order of channels: blue, green, red unless a flag gives another."""
     if is_colour(net):
         net.transformer.set_channel_swap(net.inputs[0], (2, 1, 0))
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Scores of classes for windows of images, as R-CNN has them.
+"""Classifies windows of images, as in R-CNN.
 
   detect.py --model_def=deploy.prototxt --pretrained_model=net.caffemodel windows.csv scores.csv
 
-INPUT has a line for each window: filename,ymin,xmin,ymax,xmax, below a line with these names. OUTPUT has the same lines
-with a column class0, class1, ... for each score.
+INPUT has a header line with the names filename,ymin,xmin,ymax,xmax, and a line for each window. OUTPUT has the same
+lines with the scores in additional columns class0, class1, ....
 """
 import argparse
 import csv
@@ -18,7 +18,7 @@ CORNERS = ('ymin', 'xmin', 'ymax', 'xmax')
 
 
 def read_windows(path):
-    """(file, windows) pairs, files in the order of the lines that name them first."""
+    """(file, windows) pairs, in the order in which files first appear."""
     windows = {}
     with open(path, newline='', encoding='utf-8') as file:
         rows = csv.DictReader(file)
@@ -49,7 +49,7 @@ def main():
                               flags.channel_swap, flags.context_pad)
     if flags.channel_swap is None:
         swap_channels(detector)
-        detector.configure_crop(flags.context_pad)  # the mean that crops show is in this order
+        detector.configure_crop(flags.context_pad)  # the mean in crops has this order of channels
     if flags.crop_mode == 'selective_search':
         detector.detect_selective_search([])
     began = time.time()

@@ -3,8 +3,8 @@
 
   draw_net.py train_val.prototxt net.svg
 
-The end of the picture's name is its format. .svg and .dot need nothing besides; for .png, .pdf and others, and for
---rankdir, Graphviz must be installed.
+The extension of the picture's name is its format. .svg and .dot need no other program; .png, .pdf and others, and
+--rankdir, need Graphviz.
 """
 import argparse
 

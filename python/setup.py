@@ -1,7 +1,7 @@
-"""`pip install ./python`: builds the library by CMake and packs it, with the program layrub, into the package caffe.
+"""`pip install ./python`: builds the library with CMake and puts it and the program layrub into the package caffe.
 
-LAYRUB_BUILD names a build folder to take everything from, where one is there already; LAYRUB_CMAKE_FLAGS has flags for
-CMake, such as -DCPU_ONLY=OFF.
+LAYRUB_BUILD names an existing build folder to use instead; LAYRUB_CMAKE_FLAGS has flags for CMake, such as
+-DCPU_ONLY=OFF.
 """
 import glob
 import os
@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def build():
-    """The build folder, built."""
+    """Builds the library. Returns the build folder."""
     folder = os.environ.get('LAYRUB_BUILD')
     if folder:
         return folder
@@ -46,7 +46,7 @@ class BuildPackage(build_py):
 
 
 class Binary(Distribution):
-    """The wheel is for this kind of machine."""
+    """A distribution whose wheel is for this platform only."""
 
     def has_ext_modules(self):
         return True

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Trains on several GPUs from Python, also nets with Python layers.
+"""Trains on several GPUs, also nets with Python layers.
 
   train.py --solver=solver.prototxt --gpus 0 1
   train.py --solver=solver.prototxt --solvers=2            on the CPU
 
-Each solver runs in a thread of its own and has the whole batch of the prototxt, as `layrub train --gpu=0,1` has it.
+Each solver runs in its own thread with the whole batch of the prototxt, as under `layrub train --gpu=0,1`.
 """
 import argparse
 import threading
@@ -54,7 +54,7 @@ class Trainer:
 
     @staticmethod
     def time(solver):
-        """Prints what an iteration takes, at each that is displayed."""
+        """Prints the time of an iteration at each displayed one."""
         timer, display = caffe.Timer(), max(1, solver.param.display)
 
         def start():

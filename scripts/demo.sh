@@ -1,7 +1,7 @@
 #!/bin/sh
-# Trains a small LeNet on real digits with plain memory use (keep), under a memory plan (hybrid), and by the fastest plan in no
-# more bytes than that one (auto, with a budget), and compares accuracy, memory, time and the weights, bit by bit. Installs
-# what is missing, builds, and converts the data first.
+# Trains a small LeNet on real digits without a memory plan (keep), under one (hybrid), and under the fastest plan that
+# takes no more bytes than that (auto, with a budget). Compares accuracy, memory, time and, bit by bit, the weights.
+# First installs missing packages, builds, and converts the data.
 #
 #   scripts/demo.sh            builds in build/ (BUILD=<folder> for another one)
 set -eu
@@ -22,7 +22,7 @@ mkdir -p "$out"
 gunzip -c $digits/digits.csv.gz >"$out/digits.csv"
 convert_digits "$out/digits.csv" $digits
 
-# value FILE KEY: the number beside a key of a summary; each stands on a line of its own.
+# value FILE KEY: the number of a key of a summary, which has one key per line.
 value() { sed -n "s/^ *\"$2\": \([^,]*\),*$/\1/p" "$1"; }
 accuracy() { grep -A2 '"name": "accuracy"' "$1" | sed -n 's/^ *"value": *//p'; }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what Layrub needs to build, on Debian 12, Ubuntu 22.04 and Ubuntu 24.04; with --tests also what its tests use.
-# Does nothing, and needs no network, where all of it is there.
+# Installs the packages that Layrub needs to build, on Debian 12, Ubuntu 22.04 and Ubuntu 24.04; with --tests also those
+# of its tests. If all are installed, does nothing and needs no network.
 set -eu
 
 packages='
@@ -9,13 +9,13 @@ packages='
   libgflags-dev libgoogle-glog-dev libgtest-dev libhdf5-dev libleveldb-dev liblmdb-dev libopenblas-dev libopencv-core-dev
   libopencv-imgcodecs-dev libopencv-imgproc-dev libprotobuf-dev librapidcheck-dev libsnappy-dev libtbb-dev
   nlohmann-json3-dev valgrind zlib1g-dev'
-# For the Python interface, which a build goes without where it has to.
+# For the Python interface, which is optional.
 python='pybind11-dev python3-dev python3-pip python3-protobuf python3-setuptools python3-wheel'
-# For training with processes of mpirun, likewise.
+# For training with processes of mpirun, which is optional, too.
 mpi='libopenmpi-dev openmpi-bin'
-# For tests of what a page does in a browser, which are left out where there is none.
+# For tests of pages in a browser, which are skipped without one.
 browser=
-# For tests of what is exported to ONNX, which are left out where they are not there; onnxruntime comes from PyPI.
+# For tests of the export to ONNX, which are skipped without these packages; onnxruntime comes from PyPI.
 onnx=
 [ "${1:-}" != --tests ] || browser=chromium onnx=python3-onnx
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Checks the format of C++ files, who includes whom, that the verdict of a property is asserted, and the syntax of scripts
-# (with shellcheck where there is one). `--fix` formats instead of complaining. Exits 1 when something is wrong; long files get a warning only.
+# Checks the format of C++ files, the rules for includes, that results of rc::check are asserted, and the syntax of
+# scripts (with shellcheck if installed). `--fix` formats instead of complaining. Exits with 1 if something is wrong;
+# long files only get a warning.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -14,7 +15,7 @@ list '*.cpp' '*.hpp' '*.h' | xargs -r clang-format $mode || failed=1
 
 python3 ci/check_includes.py || failed=1
 
-# rc::check says whether its property holds, and fails no test by itself.
+# rc::check returns whether its property holds; it does not fail a test itself.
 if list '*.cpp' '*.cu' | xargs -r grep -nE '^ *(\(void\) *)?rc::check\('; then
   echo 'lint: the verdict of this rc::check is not looked at: EXPECT_TRUE(rc::check(...))' >&2
   failed=1

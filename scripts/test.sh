@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what is missing, builds, and runs the commit tier of the tests (docs/testing.md).
-# BUILD names the build folder (default: build); arguments go to cmake, such as -D WERROR=ON.
+# Installs missing packages, builds, and runs the commit tier of the tests (docs/testing.md). BUILD names the build
+# folder (default: build); arguments go to cmake, such as -D WERROR=ON.
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
@@ -14,6 +14,6 @@ generator=
 cmake $generator -S "$root" -B "$build" "$@"
 cmake --build "$build" --parallel "$(nproc)"
 cd "$build"
-# As many tests as there are processors run side by side: more threads of BLAS would only wait for these, in loops.
+# As many tests as there are processors run in parallel. More BLAS threads would only busy-wait.
 export OPENBLAS_NUM_THREADS=1
 ctest --output-on-failure --parallel "$(nproc)"

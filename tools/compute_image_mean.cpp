@@ -26,10 +26,10 @@ channel. With FILE, writes the image there, for transform_param { mean_file: "FI
 
   --backend=lmdb    the database: lmdb or leveldb)"};
 
-constexpr size_t kBatch = 256;  ///< images that are decoded side by side
-constexpr int kTold = 10000;    ///< images between two lines of the log
+constexpr size_t kBatch = 256;  ///< images that are decoded in parallel
+constexpr int kTold = 10000;    ///< images between two log lines
 
-/// Sums up images, pixel by pixel, in the order in which they come.
+/// Sums images pixel by pixel, in their order.
 class Sum {
  public:
   void Add(std::vector<Datum>* images, const std::vector<std::string>& keys) {

@@ -59,7 +59,7 @@ struct Image {
   int line = 0;   ///< of the list
   int label = 0;  ///< for classification
   std::vector<Object> objects;
-  double width = 0, height = 0;  ///< that boxes are parts of; 0: those of the image itself
+  double width = 0, height = 0;  ///< the image size that boxes refer to; 0: that of the image file
 };
 
 using Labels = std::map<std::string, int>;
@@ -84,7 +84,7 @@ Labels ReadLabelMap() {
   return labels;
 }
 
-/// Throws std::runtime_error where there is no such class.
+/// The label of a class. Throws std::runtime_error if there is no such class.
 int LabelOf(const Labels& labels, const std::string& name) {
   const auto found = labels.find(name);
   if (found == labels.end()) {
@@ -94,7 +94,8 @@ int LabelOf(const Labels& labels, const std::string& name) {
   return found->second;
 }
 
-/// As PASCAL VOC has them. Throws what the parser throws, or std::runtime_error.
+/// Reads annotations in the format of PASCAL VOC. Throws exceptions of the parser, or
+/// std::runtime_error.
 void ReadXml(const std::string& text, const Labels& labels, Image* image) {
   std::istringstream file(text);
   boost::property_tree::ptree tree;
@@ -127,7 +128,7 @@ void ReadJson(const std::string& text, const Labels& labels, Image* image) {
   }
 }
 
-/// A line is "label xmin ymin xmax ymax".
+/// Reads lines "label xmin ymin xmax ymax".
 void ReadText(const std::string& text, Image* image) {
   std::istringstream lines(text);
   std::string line;
@@ -144,7 +145,8 @@ void ReadText(const std::string& text, Image* image) {
   }
 }
 
-/// The objects that `file` names. `where` is the line of the list.
+/// Reads the objects in the annotation file `file`. `where` names the line of the list, for
+/// messages.
 void ReadObjects(const std::string& file, const std::string& where, const Labels& labels,
                  Image* image) {
   std::error_code unknown;
@@ -214,7 +216,7 @@ std::vector<Image> ReadClassificationList(const std::string& list) {
   return images;
 }
 
-/// False: the file is no image that can be read.
+/// Reads the size of an image; false if the file cannot be read as an image.
 bool SizeOf(const std::string& file, int* height, int* width) {
 #ifdef USE_OPENCV
   const cv::Mat image = caffe::ReadImageToCVMat(file, true);
@@ -226,7 +228,7 @@ bool SizeOf(const std::string& file, int* height, int* width) {
 #endif
 }
 
-/// The size that an image is resized to, by --min_dim and --max_dim.
+/// Changes an image's size to the one that --min_dim and --max_dim ask for.
 void Resize(int* height, int* width) {
   const double shorter = std::min(*height, *width), longer = std::max(*height, *width);
   double scale = FLAGS_min_dim > 0 ? FLAGS_min_dim / shorter : FLAGS_max_dim / longer;
@@ -235,7 +237,7 @@ void Resize(int* height, int* width) {
     *side = std::max(1, static_cast<int>(std::lround(*side * scale)));
 }
 
-/// Groups the objects by label, in the order of the file.
+/// Adds the objects to the record, grouped by label, in the order of the file.
 void AddObjects(const Image& image, double height, double width, AnnotatedDatum* record) {
   std::map<int, caffe::AnnotationGroup*> groups;
   for (const Object& object : image.objects) {

@@ -1,4 +1,4 @@
-// The program extract_features: writes what blobs of a trained net hold, batch after batch, into
+// The program extract_features: writes the values of blobs of a trained net, batch by batch, into
 // databases.
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
@@ -35,7 +35,7 @@ std::vector<std::string> Names(const std::string& list) {
   return names;
 }
 
-/// `text` as a whole number of `least` or more; aborts, naming `what`, where it is none.
+/// `text` as a whole number of at least `least`. Aborts if it is not one; the message names `what`.
 int Number(const std::string& text, const std::string& what, int least) {
   size_t used = 0;
   int number = 0;
@@ -49,7 +49,8 @@ int Number(const std::string& text, const std::string& what, int least) {
   return number;
 }
 
-/// The device: nothing (the CPU), CPU, or GPU with an id as "1" or "DEVICE_ID=1".
+/// Sets the device from the last arguments: none (the CPU), CPU, or GPU with an id such as "1" or
+/// "DEVICE_ID=1".
 void SetDevice(const std::vector<std::string>& arguments) {
   Caffe::set_mode(Caffe::CPU);
   if (arguments.empty()) return;
@@ -85,7 +86,7 @@ class Extraction {
         }) {}
 
   void Write(const Blob<float>& blob) {
-    CheckShape(name_, blob);  // it may have another since
+    CheckShape(name_, blob);  // its shape may have changed
     for (int i = 0; i < blob.shape(0); ++i) {
       Datum datum;
       datum.set_channels(blob.channels());

@@ -48,14 +48,14 @@ const std::vector<Command>& Commands() {
        true, RunTest},
       {"time", "", 0, "measure the time of each layer",
        "Example: layrub time --model=lenet.prototxt --iterations=10\n", false, RunTime},
-      {"plan", "", 0, "tell how much memory a net needs, before training and without its data",
+      {"plan", "", 0, "show how much memory a net needs, before training and without its data",
        "Example: layrub plan --model=lenet.prototxt --device_memory=64MiB\n", false, RunPlan},
       {"compare", "", 0, "compare what the memory strategies take, in bytes and in time",
        "Example: layrub compare --model=lenet.prototxt --report=lenet\n", false, RunCompare},
       {"draw", "GRAPH.txt PLAN.txt ...", 2, "draw dumped plans, side by side on one scale",
-       "All plans must be plans of GRAPH.txt. Left to right run the operations of an\n"
-       "iteration, upwards the addresses of the device; below is the host's memory. A\n"
-       "browser names what is under the mouse.\n"
+       "All plans must be plans of GRAPH.txt. The operations of an iteration run from left\n"
+       "to right, the addresses of the device go upwards; host memory is below. A browser\n"
+       "names the tensor under the mouse.\n"
        "Example: layrub plan --model=lenet.prototxt --placement=keep --dump=keep\n"
        "         layrub draw keep/graph.txt keep/plan.txt --output=keep.svg\n",
        false, RunDraw},
@@ -66,7 +66,7 @@ const std::vector<Command>& Commands() {
        "--output=net.onnx\n",
        false, RunExport},
       {"import", "", 0, "read an ONNX file as a net, and prove that it gives the same values",
-       "Every node that has no layer is listed, and nothing is written then.\n"
+       "If nodes have no equivalent layer, they are all listed and nothing is written.\n"
        "Needs Python 3 with the packages onnx and, to compare, onnxruntime.\n"
        "Example: layrub import --onnx=resnet18.onnx --output=resnet18\n"
        "         layrub plan --model=resnet18.prototxt\n",
@@ -100,7 +100,7 @@ std::string Usage() {
          "\n'layrub <command> --help' explains a command; --helpfull lists every flag there is.\n";
 }
 
-/// Unknown names end the program.
+/// Ends the program if there is no such command.
 const Command& CommandOrFail(const std::string& name) {
   std::string names;
   for (const Command& command : Commands()) {
@@ -116,7 +116,7 @@ std::string CommandUsage(const Command& command) {
          (command.arguments.empty() ? "" : " ") + "[--flag=value ...]";
 }
 
-/// Tells of flags of this program that were given to a command that does not know them.
+/// Warns of flags that were given to a command that does not use them.
 void WarnOfUnusedFlags(const Command& command) {
   std::vector<gflags::CommandLineFlagInfo> flags;
   gflags::GetAllFlags(&flags);
@@ -140,8 +140,8 @@ int Help(const std::vector<std::string>& words) {
   return kSuccess;
 }
 
-/// Ends the program where a flag that names something names nothing, as of a script's variable that
-/// is empty: without the flag, what is done may be something else altogether.
+/// Ends the program if a flag that names something is empty, as it is when a script's variable is
+/// empty. Ignoring the flag might do something else altogether.
 void RefuseEmptyFlags() {
   for (const char* flag : {"solver", "model", "weights", "snapshot", "machine", "profile",
                            "spill_file", "json_summary", "dump", "report", "output", "load"}) {
@@ -160,12 +160,12 @@ void RefuseEmptyFlags() {
   check_names("load", FLAGS_load);
 }
 
-/// How the sentence begins that says what cannot be loaded.
+/// The beginning of the message if a library cannot be loaded.
 std::string loading;
 
-/// A library's initializers threw: no exception gets out of dlopen.
+/// Terminate handler for exceptions of a library's initializers, which cannot leave dlopen.
 [[noreturn]] void FailAsLoadingThrew() {
-  const std::string threw = "code that it runs as it is loaded has failed";
+  const std::string threw = "its initialization code has failed";
   try {
     if (std::current_exception()) throw;
   } catch (const std::exception& error) {
@@ -176,11 +176,11 @@ std::string loading;
   std::abort();
 }
 
-/// Loads the libraries that --load names: what they register is there for all nets.
+/// Loads the libraries that --load names. The layers that they register can be used by all nets.
 void LoadLibraries() {
   if (FLAGS_load.empty()) return;
   for (const std::string& file : SplitList(FLAGS_load)) {
-    // A name without a slash is looked for in the system's folders alone.
+    // dlopen looks for a name without a slash only in the system's folders.
     const std::string path = file.find('/') == std::string::npos ? "./" + file : file;
     loading = "--load=" + FLAGS_load + ": " + file + " cannot be loaded: ";
     const auto fail = [](const std::string& why) { Fail(loading + why); };
@@ -188,7 +188,7 @@ void LoadLibraries() {
     const std::filesystem::file_status status = std::filesystem::status(path, ignored);
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
       fail("it is no regular file");
-    const caffe::ThrowOnError scope(caffe::ThrowOnError::kUnsaid);
+    const caffe::ThrowOnError scope(caffe::ThrowOnError::kNotLogged);
     const auto outer = std::set_terminate(FailAsLoadingThrew);
     if (!dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) fail(dlerror());
     std::set_terminate(outer);
@@ -196,7 +196,7 @@ void LoadLibraries() {
   }
 }
 
-/// How many threads compute on the CPU, from now on.
+/// Sets the number of threads that compute on the CPU.
 void SetThreads() {
   if (FLAGS_threads < 0) {
     Fail("--threads=" + std::to_string(FLAGS_threads) +
@@ -210,7 +210,7 @@ void SetTf32() {
   Fail("--tf32=" + FLAGS_tf32 + ": say what a GPU may round to TF32: off, conv or all.");
 }
 
-/// The command leaves log files where no flag says otherwise.
+/// Whether the command writes log files by default.
 bool KeepsLog(const std::vector<std::string>& words) {
   return std::any_of(Commands().begin(), Commands().end(), [&words](const Command& command) {
     return !words.empty() && command.name == words[0] && command.log_files;
@@ -229,8 +229,8 @@ int Run(const std::vector<std::string>& words) {
   const bool open_ended = command.arguments.ends_with("...");
   if (open_ended ? count < command.argument_count : count != command.argument_count) {
     if (command.argument_count == 0) {
-      Fail("'" + command.name + "' takes flags alone, and '" + arguments[0] +
-           "' is none; 'layrub " + command.name + " --help' explains them.");
+      Fail("'" + command.name + "' takes only flags, and '" + arguments[0] +
+           "' is not one; 'layrub " + command.name + " --help' explains them.");
     }
     Fail("usage: " + CommandUsage(command) + "; 'layrub " + command.name +
          " --help' explains the flags.");
@@ -263,11 +263,11 @@ int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (FLAGS_help || FLAGS_helpshort) return layrub_tool::Help(words);
     if (!layrub_tool::KeepsLog(words)) caffe::NoLogFilesByDefault();
-    // What all processes say is said once.
+    // What all processes log is logged by the first one only.
     if (layrub::StartedAsFollower()) FLAGS_minloglevel = google::GLOG_ERROR;
     caffe::GlobalInit(&argc, &argv);
     caffe::ExitOnFailure(layrub_tool::kFailure);
-    layrub_tool::WipeOnInterrupt();
+    layrub_tool::EraseProgressOnInterrupt();
     return layrub_tool::Run(words);
   } catch (const layrub::GroupFailed& failure) {
     layrub_tool::Fail(failure.what());

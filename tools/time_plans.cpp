@@ -1,5 +1,5 @@
-// Times the plans of `auto` by the cost model, beside those of all other strategies, within falling
-// budgets: what bench/bench_placement.py makes its table of.
+// Compares the predicted times of the plans of `auto` with those of all other strategies within
+// falling budgets. bench/bench_placement.py makes its table from the output.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -50,7 +50,7 @@ T ValueOrFail(Result<T> result) {
   return std::move(result.value());
 }
 
-/// `text`, all of it, as a number that is not negative.
+/// `text` as a number that is not negative. The whole text must be a number.
 template <typename T>
 T Number(const char* argument, const std::string& text) {
   T number{};
@@ -60,7 +60,7 @@ T Number(const char* argument, const std::string& text) {
   Fail(std::string(argument) + ": '" + text + "' is no number from 0 upwards");
 }
 
-/// Leaves the part called `name` out.
+/// Turns off the part `name` of the search.
 void LeaveOut(const std::string& name, layrub::SearchOptions* options) {
   using layrub::SearchOptions;
   static const std::map<std::string, bool SearchOptions::*> parts{
@@ -77,7 +77,8 @@ void LeaveOut(const std::string& name, layrub::SearchOptions* options) {
   options->*part->second = false;
 }
 
-/// Bytes of the budgets, ascending. Above what keep takes there is nothing to see.
+/// The budgets in bytes, ascending, without those above what keep takes, for which all plans are
+/// alike.
 std::vector<int64_t> Budgets(const std::string& parts, int steps, double floor, double keep) {
   std::vector<int64_t> budgets;
   std::istringstream list(parts);
@@ -92,7 +93,8 @@ std::vector<int64_t> Budgets(const std::string& parts, int steps, double floor, 
   return budgets;
 }
 
-/// Plans of strategies within budgets. Those that do not look at their budget are planned once.
+/// Makes plans of strategies within budgets. A strategy that does not use its budget is planned
+/// once.
 class Planner {
  public:
   Planner(const Graph& graph, const Machine& machine, const layrub::SearchOptions& options)
@@ -116,7 +118,7 @@ class Planner {
     }
   }
 
-  /// Name and seconds of the fastest of the others that fits; none: empty, infinite.
+  /// Name and seconds of the fastest other strategy that fits; empty and infinite if there is none.
   std::pair<std::string, double> FastestOther(int64_t budget) const {
     std::pair<std::string, double> fastest{"", std::numeric_limits<double>::infinity()};
     std::vector<Plan> plans = fixed_;

@@ -81,7 +81,7 @@ class Classifier {
   }
 
   void ReadMean(const std::string& path) {
-    const caffe::FailureScope scope(caffe::FileAtWork{path});
+    const caffe::FailureScope scope(caffe::CurrentFile{path});
     caffe::BlobProto proto;
     caffe::ReadProtoFromBinaryFileOrDie(path, &proto);
     caffe::Blob<float> mean;

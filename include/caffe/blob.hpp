@@ -23,12 +23,13 @@ class Blob {
   explicit Blob(const vector<int>& shape);
 
   void Reshape(const int num, const int channels, const int height, const int width);
-  /// Keeps the memory where it is large enough, else drops it. The count is checked in 64 bits.
+  /// Reuses the present memory if it is large enough, otherwise drops it. Aborts if the number of
+  /// values overflows.
   void Reshape(const vector<int>& shape);
   void Reshape(const BlobShape& shape);
   void ReshapeLike(const Blob& other);
 
-  /// "2 3 4 (24)"
+  /// The dimensions and the count, for example "2 3 4 (24)".
   string shape_string() const;
   const vector<int>& shape() const { return shape_; }
   int shape(int index) const { return shape_[CanonicalAxisIndex(index)]; }
@@ -37,10 +38,10 @@ class Blob {
   /// The product of the dimensions in [start_axis, end_axis).
   int count(int start_axis, int end_axis) const;
   int count(int start_axis) const { return count(start_axis, num_axes()); }
-  /// Maps -num_axes() .. num_axes()-1 to 0 .. num_axes()-1; aborts outside.
+  /// Maps an index in [-num_axes(), num_axes()) to [0, num_axes()). Aborts if it is out of range.
   int CanonicalAxisIndex(int axis_index) const;
 
-  // The four-axis view of older code; aborts where there are more than four axes.
+  // The four-axis view of older code. Aborts if there are more than four axes.
   int num() const { return LegacyShape(0); }
   int channels() const { return LegacyShape(1); }
   int height() const { return LegacyShape(2); }
@@ -61,7 +62,7 @@ class Blob {
   Dtype data_at(const vector<int>& index) const { return cpu_data()[offset(index)]; }
   Dtype diff_at(const vector<int>& index) const { return cpu_diff()[offset(index)]; }
 
-  /// False: the blob was never given a shape, and has no memory either.
+  /// Returns false if the blob was never given a shape. It has no memory then.
   bool HasShape() const { return data_ != nullptr; }
   const shared_ptr<SyncedMemory>& data() const {
     CHECK(data_) << "the blob has no shape yet";
@@ -86,7 +87,7 @@ class Blob {
 
   /// data -= diff
   void Update();
-  /// Reads what ToProto wrote, and the older num/channels/height/width form. Counts are checked
+  /// Reads what ToProto wrote, and the older num/channels/height/width variant. Counts are checked
   /// against the shape.
   void FromProto(const BlobProto& proto, bool reshape = true);
   void ToProto(BlobProto* proto, bool write_diff = false) const;
@@ -98,20 +99,21 @@ class Blob {
   void scale_data(Dtype scale_factor);
   void scale_diff(Dtype scale_factor);
 
-  /// From here on this blob's data (diff) is the other's: same count, same handle.
+  /// Makes this blob's data (diff) the same memory as the other's. The counts must be equal.
   void ShareData(const Blob& other);
   void ShareDiff(const Blob& other);
-  /// Replaces both handles: how a net gives a layer the version of a blob that its plan has placed.
-  /// A null handle leaves that side as it is. Each handle must be large enough for the blob's
-  /// count.
+  /// Replaces both handles. A net uses it to give a layer the version of a blob that its plan has
+  /// placed. A null handle leaves that side as it is. Each handle must be large enough for the
+  /// blob's count.
   void ShareMemory(const shared_ptr<SyncedMemory>& data, const shared_ptr<SyncedMemory>& diff);
 
   bool ShapeEquals(const BlobProto& other);
 
-  /// How many channels (axis 1) lie side by side: 1 in every blob that users see, an array of its
-  /// axes in their order. More, a divisor of the channels, in private blobs of a net's plan, for
-  /// layers that take such (MemoryTraits): data and diff are arrays of num x channels / block x the
-  /// other axes x block. The shape is that of the array.
+  /// The number of channels (axis 1) that are stored side by side. It is 1 in every blob that users
+  /// see: the values are a plain row-major array. A net's plan may use a larger block, which
+  /// divides the number of channels, in private blobs of layers that support it (MemoryTraits).
+  /// Data and diff are then stored as num x (channels / block) x the other axes x block. The shape
+  /// does not change.
   int channel_block() const { return channel_block_; }
   void set_channel_block(int block) { channel_block_ = block; }
 

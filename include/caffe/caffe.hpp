@@ -1,4 +1,4 @@
-// The whole of the library in one include.
+// Includes all of the library.
 #ifndef CAFFE_CAFFE_HPP_
 #define CAFFE_CAFFE_HPP_
 

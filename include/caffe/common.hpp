@@ -2,7 +2,7 @@
 #define CAFFE_COMMON_HPP_
 
 #if __cplusplus < 201703L
-// Said here, before errors from inside other headers.
+// Checked first, before other headers give errors that are harder to understand.
 #error "Layrub's headers need C++17 or later: compile with -std=c++17."
 #endif
 
@@ -37,7 +37,8 @@ namespace gflags = google;
   classname(const classname&);             \
   classname& operator=(const classname&)
 
-// The guard, against two in one file, is static: another library may have a class of the name.
+// The guard, which catches a second instantiation in the same file, is static: another library may
+// have a class of the same name.
 #define INSTANTIATE_CLASS(classname)                           \
   [[maybe_unused]] static char gInstantiationGuard##classname; \
   template class classname<float>;                             \
@@ -91,8 +92,8 @@ using std::vector;
 /// Parses gflags and starts glog; removes the flags it knows from argv.
 void GlobalInit(int* pargc, char*** pargv);
 
-/// Per-thread settings: mode, device, random stream, the solver's place among several. Every thread
-/// starts with CPU mode and a stream seeded from the system's entropy.
+/// Per-thread settings: mode, device, random stream, and the solver's rank among several. Every
+/// thread starts in CPU mode, with a stream seeded from the system's entropy.
 class Caffe {
  public:
   ~Caffe();
@@ -117,7 +118,7 @@ class Caffe {
 
   static RNG& rng_stream();
 #ifndef CPU_ONLY
-  // Of this thread and its device; made at the first use.
+  // The handles of this thread and its device, created at the first use.
   static cublasHandle_t cublas_handle();
   static curandGenerator_t curand_generator();
 #endif
@@ -126,33 +127,35 @@ class Caffe {
   static void set_mode(Brew mode) { Get().mode_ = mode; }
   /// Seeds this thread's stream.
   static void set_random_seed(const unsigned int seed);
-  /// For programs that host the library: fatal checks of all threads throw caffe::Error instead of
-  /// ending the process. Off at first, as in Caffe. Besides, too little memory may be
-  /// std::bad_alloc, and a group of solvers ends with layrub::GroupFailed.
+  /// For programs that host the library. If true, fatal checks in all threads throw caffe::Error
+  /// instead of ending the process. The default is false, as in Caffe. Two other exceptions are
+  /// possible: std::bad_alloc if memory runs out, and layrub::GroupFailed if a group of solvers
+  /// ends.
   ///
-  /// Afterwards: an object whose constructor has thrown is gone, with all that it had. A net or
-  /// solver of which a pass has failed works on, with parameters and history as the pass has left
-  /// them, unless its values were lost: then it is dead, and each pass says so. What a thread of
-  /// the library has met is thrown where its result is waited for: a data layer whose source is
-  /// damaged throws the same in each forward. Every object may be destroyed; what fails then is
-  /// logged.
+  /// The state after an error:
+  /// - If a constructor throws, the object and all that it owned are gone.
+  /// - If a pass of a net or solver fails, the object remains usable, with parameters and history
+  ///   as the pass left them. If their values were lost, every later pass reports that.
+  /// - An error in a thread of the library is thrown where its result is awaited. For example, a
+  ///   data layer whose source is damaged throws the same error in each forward.
+  /// - Every object may be destroyed. Errors during destruction are logged.
   static void set_throw_on_error(bool value);
-  /// This thread's device is GPU `device_id` from now on; aborts when there is none of that number.
+  /// Makes GPU `device_id` this thread's device. Aborts if there is no such GPU.
   static void SetDevice(const int device_id);
-  /// Describes this thread's device, or says that there is none.
+  /// Prints a description of this thread's device, or the reason why there is none.
   static void DeviceQuery();
   static bool CheckDevice(const int device_id);
   /// The first usable device from `start_id` on, or -1.
   static int FindDevice(const int start_id = 0);
 
-  /// This thread's device: the one it has chosen, otherwise GPU 0. Aborts when there is none.
+  /// This thread's device: the one it has chosen, otherwise GPU 0. Aborts if there is none.
   static layrub::Device& device();
-  /// Null: this thread has chosen none yet.
+  /// The device that this thread has chosen, or null.
   static layrub::Device* chosen_device() { return Get().device_; }
-  /// Chooses a device that is no GPU (layrub::MakeEmulatedDevice), or, by null, none.
+  /// Chooses a device that is not a GPU (layrub::MakeEmulatedDevice), or no device if null.
   static void UseDevice(layrub::Device* device);
 
-  // Data parallel training: how many solvers run, which one this thread's is.
+  // Data parallel training: the number of solvers and the rank of this thread's.
   static int solver_count() { return Get().solver_count_; }
   static void set_solver_count(int val) { Get().solver_count_ = val; }
   static int solver_rank() { return Get().solver_rank_; }

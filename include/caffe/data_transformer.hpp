@@ -11,17 +11,19 @@
 
 namespace caffe {
 
-/// A mean image of three axes (channels, height, width) gets the four of one in Caffe's own files.
+/// Reshapes a mean image with three axes (channels, height, width) to the four axes that Caffe's
+/// own files have.
 template <typename Dtype>
-void AsOneImage(Blob<Dtype>* mean);
+void ReshapeToImage(Blob<Dtype>* mean);
 
-/// Turns images into blobs as a TransformationParameter says: distort, expand, resize,
-/// noise (fields of Caffe's forks, for images of bytes in builds with OpenCV), crop (at a random
-/// place in the TRAIN phase, else in the middle), mirror (at random), subtract a mean image or a
-/// mean per channel, multiply by `scale`.
+/// Turns images into blobs as a TransformationParameter says, in this order: distort, expand,
+/// resize, noise (fields of Caffe's forks, only for 8-bit images in builds with OpenCV), crop (at a
+/// random place in the TRAIN phase, else in the middle), mirror (at random), subtract a mean image
+/// or a mean per channel, multiply by `scale`.
 ///
-/// Sizes that do not fit, and parameters that make no sense, abort with a message. Not thread safe,
-/// as it draws from a generator of its own; but const methods may be called beside any other.
+/// Sizes that do not fit and invalid parameters abort with a message. Not thread safe, because each
+/// object draws from its own random generator. Const methods may run at the same time as any other
+/// method.
 template <typename Dtype>
 class DataTransformer {
  public:
@@ -34,30 +36,30 @@ class DataTransformer {
   explicit DataTransformer(const TransformationParameter& param, Phase phase);
   virtual ~DataTransformer() {}
 
-  /// Seeds the generator by one draw from the calling thread's stream, if anything is random.
+  /// Seeds the generator with one draw from the calling thread's stream, if anything is random.
   void InitRand();
-  /// The generator; null where nothing is random, or before InitRand.
+  /// The generator, or null if nothing is random or InitRand was not called.
   Caffe::RNG* random() const { return rng_.get(); }
 
   /// Writes the transformed image into the first item of a blob that has its shape
   /// (InferBlobShape).
   void Transform(const Datum& datum, Blob<Dtype>* transformed_blob);
-  /// Item i of the blob, whose num() is the vector's size, becomes image i.
+  /// Writes transformed image i into item i of the blob, whose num() must be the vector's size.
   void Transform(const vector<Datum>& datum_vector, Blob<Dtype>* transformed_blob);
 #ifdef USE_OPENCV
   void Transform(const vector<cv::Mat>& mat_vector, Blob<Dtype>* transformed_blob);
   /// 8-bit pixels.
   void Transform(const cv::Mat& cv_img, Blob<Dtype>* transformed_blob);
-  /// The pixels that a datum holds, encoded (then with force_color or force_gray) or in bytes with
-  /// 1 or 3 channels. `name`: of the datum, for messages.
+  /// Returns the pixels of a datum, which is either encoded (force_color and force_gray apply) or
+  /// holds bytes with 1 or 3 channels. `name` is the name of the datum in messages.
   cv::Mat ImageOf(const Datum& datum, const string& name = "A datum") const;
 #endif
 
-  // Transform in two steps, of which the second may run beside others.
+  // Transform in two steps. The second may run in several threads at the same time.
 
-  /// Whether it is ImageOf(datum) that is to be drawn for and written, not the datum.
-  bool IsPicture(const Datum& datum) const { return datum.encoded() || ChangesImages(); }
-  /// All random draws for an image, which are made to its pixels, too.
+  /// Whether Draw and Write must be given ImageOf(datum) instead of the datum.
+  bool UsesImage(const Datum& datum) const { return datum.encoded() || ChangesImages(); }
+  /// Makes all random draws for an image and applies those that change its pixels.
   Window Draw(const Datum* datum);
   /// Writes the window of the image, mean and scale applied, to an item of the transformed shape.
   void Write(const Datum& datum, const Window& window, Dtype* target) const;
@@ -66,13 +68,13 @@ class DataTransformer {
   void Write(const cv::Mat& cv_img, const Window& window, Dtype* target) const;
 #endif
 
-  /// Transforms every item alike: one draw serves them all. An empty target is reshaped.
+  /// Transforms every item with the same random draws. Reshapes an empty target.
   void Transform(Blob<Dtype>* input_blob, Blob<Dtype>* transformed_blob);
 
-  /// Rows and columns that an image has to have at least.
+  /// The smallest number of rows and columns that an image may have.
   std::pair<int, int> SmallestImage() const;
 
-  /// The shape of the transformed image, or of the batch of them.
+  /// The shape of the transformed image or batch of images.
   vector<int> InferBlobShape(const Datum& datum);
   vector<int> InferBlobShape(const vector<Datum>& datum_vector);
 #ifdef USE_OPENCV
@@ -93,19 +95,19 @@ class DataTransformer {
   vector<Dtype> mean_values_;
 
  private:
-  /// Pixels of any element type, anywhere in memory: (c, h, w) is at data[c * c_step + h * h_step +
-  /// w * w_step].
+  /// Pixels of any element type with any strides: (c, h, w) is at data[c * c_step + h * h_step + w
+  /// * w_step].
   template <typename Pixel>
   struct Image {
     const Pixel* data;
     int channels, height, width;
     int64_t c_step, h_step, w_step;
   };
-  /// Whether images are distorted, expanded, resized or damaged.
+  /// Whether images are distorted, expanded or resized, or get noise.
   bool ChangesImages() const;
   bool ResizesRandomly() const;
   void CheckRandomResize() const;
-  /// Rows and columns that an image of this size has when it is copied.
+  /// The size that an image of this size has after distort, expand and resize.
   std::pair<int, int> ChangedSize(int height, int width) const;
   void CheckParameter() const;
   void CheckCrop(int height, int width) const;

@@ -9,20 +9,21 @@ class Device;
 
 namespace caffe {
 
-/// Where a layer's body and its kernels run. Passed down, never stored.
+/// The device on which a layer's body and its kernels run. Passed down, never stored.
 struct DeviceContext {
-  bool gpu = false;                  ///< the body works on the GPU's side of blobs
-  bool launch = false;               ///< kernels are launched on `stream`, else they are loops here
+  bool gpu = false;     ///< the body uses the GPU side of blobs
+  bool launch = false;  ///< kernels are launched on `stream`; if false, they are loops on the CPU
   void* stream = nullptr;            ///< a cudaStream_t
-  layrub::Device* device = nullptr;  ///< whose memory it is if `gpu`
-  /// The calling thread's device according to Caffe::mode().
+  layrub::Device* device = nullptr;  ///< the device that owns the memory if `gpu`
+  /// The context of the calling thread, from Caffe::mode() and its device.
   static DeviceContext Current();
 };
 
-/// Copies between any two places that a body of `context` may touch, host or device. After what
-/// is queued; done when it returns if one of them is the host's.
+/// Copies between any two addresses, on the host or the device, that a body of `context` may use,
+/// after all work queued so far. The copy is complete on return if one of the addresses is on the
+/// host.
 void CopyBytes(const DeviceContext& context, void* to, const void* from, size_t bytes);
-/// Zeroes memory that a body of `context` may write, after what is queued.
+/// Zeroes memory that a body of `context` may write, after all work queued so far.
 void ZeroBytes(const DeviceContext& context, void* memory, size_t bytes);
 
 }  // namespace caffe

@@ -6,14 +6,15 @@
 
 namespace caffe {
 
-/// While one exists, nets that are made on this thread are those of one of several devices among
-/// which a net is divided (caffe/partition.hpp): their layers exchange values by `communicator`,
-/// which must outlive the nets. Every member makes the same nets, and runs them at the same time.
+/// While an object exists, nets made on this thread belong to one member of a group of devices
+/// among which a net is divided (caffe/partition.hpp). Their layers exchange values through
+/// `communicator`, which must outlive the nets. Every member must make the same nets and run them
+/// at the same time.
 class DeviceGroupScope {
  public:
   explicit DeviceGroupScope(layrub::Communicator* communicator);
   ~DeviceGroupScope();
-  /// Null where there is none.
+  /// The communicator of the innermost scope, or null.
   static layrub::Communicator* Current();
 
  private:

@@ -12,37 +12,38 @@ namespace caffe {
 template <typename Dtype>
 class ParameterParts;
 
-/// Trains one net that is divided among the members of a group (caffe/partition.hpp): each of them,
-/// in a thread or process of its own, has a solver of the nets of its device, and one of these.
-/// What one does, all do at the same time: iterations, tests, and their part of a snapshot, which
-/// rank 0 writes. A snapshot is that of the whole net: it does not tell how many devices there
-/// were, and any number of them, or one without a partition, goes on from it.
+/// Trains one net that is divided among the members of a group (caffe/partition.hpp). Each member
+/// runs in its own thread or process, with a solver of its device's nets and one object of this
+/// class. All members make the same calls at the same time: iterations, tests, and their part of a
+/// snapshot, which rank 0 writes. A snapshot holds the whole net and does not depend on the number
+/// of devices: training can resume from it on any number of them, or without a partition.
 ///
-/// To be made and used in the DeviceGroupScope in which `solver` was made. Throws
-/// layrub::GroupFailed where another member fails.
+/// Must be made and used in the DeviceGroupScope in which `solver` was made. Throws
+/// layrub::GroupFailed if another member fails.
 template <typename Dtype>
 class DividedTraining : public Solver<Dtype>::Callback {
  public:
-  /// `whole`: the solver of the whole net, whose training net need not open the data that it reads
-  /// (WithoutSources): it is for parameters and history. Solver and group must outlive this.
+  /// `whole` describes the solver of the whole net, which is made for its parameters and history
+  /// only: its training net need not open its data sources (WithoutSources). Solver and group must
+  /// outlive this object.
   DividedTraining(Solver<Dtype>* solver, const SolverParameter& whole, layrub::Communicator* group);
   ~DividedTraining();
 
-  /// Takes up a state that any Solver::Snapshot wrote. Every member calls it, before the solver is
-  /// placed.
+  /// Restores a state that any Solver::Snapshot wrote. Every member must call it, before Place.
   void Restore(const string& state_file);
-  /// Takes up the weights in a file, as SolverParameter::weights names one.
+  /// Loads the weights from a file, given as in SolverParameter::weights. Every member must call
+  /// it.
   void LoadWeights(const string& file);
-  /// Solver::Place, for every member. Not ok for all of them where one cannot, or where one has
-  /// another plan than rank 0: only members that run their operations in one order meet in every
-  /// exchange.
+  /// Calls Solver::Place; every member must call it. Returns an error on all members if one fails,
+  /// or if the plan of one differs from that of rank 0: the exchanges match only if all members run
+  /// their operations in the same order.
   layrub::Status Place();
-  /// Solver::Solve, for every member, once they are placed. On rank 0 the solver is asked what the
-  /// user wants (Solver::SetActionFunction); `requests` (may be empty) is what the user asks other
-  /// members for.
+  /// Calls Solver::Solve; every member must call it, after Place. On rank 0 the user's requests
+  /// come from the solver (Solver::SetActionFunction), on the other members from `requests`, which
+  /// may be empty.
   void Solve(const ActionCallback& requests = ActionCallback());
-  /// What users have asked the other members for, one request at a time. On rank 0.
-  SolverAction::Enum OthersRequest();
+  /// Returns the next request that a user made of another member. For rank 0.
+  SolverAction::Enum NextMemberRequest();
 
  protected:
   void on_start() override;
@@ -52,11 +53,11 @@ class DividedTraining : public Solver<Dtype>::Callback {
 
  private:
   std::unique_ptr<Solver<Dtype>> WholeSolver() const;
-  void TakePartsOf(Solver<Dtype>* whole);
+  void CopyPartsFrom(Solver<Dtype>* whole);
   void GoOn();
   void Tell(const string& word);
-  /// On other members than rank 0: does what rank 0 says, until that says `word`, or, where it says
-  /// that training ends, throws Ended.
+  /// For members other than rank 0: carries out what rank 0 says, until that is `word`. Throws
+  /// Ended if rank 0 says that training ends.
   void Await(const string& word);
   void Snapshot();
 

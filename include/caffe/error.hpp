@@ -12,22 +12,24 @@
 
 namespace caffe {
 
-/// What a fatal check says, where the process is to go on: the message, and after it the layer or
-/// the file that was at work, as the log names them. Caffe::set_throw_on_error says in which state
-/// it leaves objects.
+/// The exception that a failed fatal check throws if the process is to continue. It holds the
+/// message, followed by the layer or the file that was being processed, as in the log. See
+/// Caffe::set_throw_on_error for the state of objects afterwards.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// While one lives, failed checks of its thread throw Error; what they say is logged as an error.
+/// While an object exists, failed checks of its thread throw Error. The message is also logged as
+/// an error.
 class ThrowOnError {
  public:
-  /// Who catches it may tell of it in another thread: it is the message alone, and is not logged.
-  enum Unsaid { kUnsaid };
+  /// Do not log the message, nor add the layer or file to it: the catcher reports it, perhaps in
+  /// another thread.
+  enum NotLogged { kNotLogged };
 
   ThrowOnError() : ThrowOnError(true) {}
-  explicit ThrowOnError(Unsaid) : ThrowOnError(false) {}
+  explicit ThrowOnError(NotLogged) : ThrowOnError(false) {}
   ~ThrowOnError();
   ThrowOnError(const ThrowOnError&) = delete;
   ThrowOnError& operator=(const ThrowOnError&) = delete;
@@ -35,22 +37,23 @@ class ThrowOnError {
  private:
   explicit ThrowOnError(bool said);
 
-  bool outer_, outer_said_;
+  bool outer_, outer_logged_;
 };
 
-/// Whether a failed check of this thread throws; otherwise it ends the process, as glog's do.
+/// Whether a failed check of this thread throws. Otherwise it ends the process, as in glog.
 bool ThrowsOnError();
 
-/// The message of a failed CHECK or LOG(FATAL). Where a part of it throws, it is dropped. What is
-/// streamed into a CHECK is for people, so it is the message: alone where it ends as a sentence
-/// does, else with the values that were compared. A CHECK without it says which condition failed.
+/// The message of a failed CHECK or LOG(FATAL). If an operand of << throws, the message is dropped.
+/// Text streamed into a CHECK is written for people, so it is the message. If it does not end like
+/// a sentence, the compared values are appended. Without streamed text, the message says which
+/// condition failed.
 class FatalMessage : public std::ostringstream {
  public:
-  /// `condition`: of a CHECK. `values`: what it compared, as "(1 vs. 2)".
+  /// `condition` is the condition of a CHECK, `values` the values that it compared: "(1 vs. 2)".
   FatalMessage(const char* file, int line, const char* condition = nullptr, std::string values = "")
       : file_(file), line_(line), condition_(condition), values_(std::move(values)) {}
   std::ostream& stream() { return *this; }
-  /// Throws or ends the process.
+  /// Throws, or ends the process.
   [[noreturn]] void Deliver() const;
 
  private:
@@ -62,7 +65,7 @@ class FatalMessage : public std::ostringstream {
   std::string values_;
 };
 
-/// Makes the message of a failed comparison from what glog says of it: `condition` (1 vs. 2).
+/// Makes the message of a failed comparison from glog's text "`condition` (1 vs. 2)".
 struct FailedComparison {
   FatalMessage operator()(const char* file, int line, const google::CheckOpString& failed) const {
     const std::unique_ptr<std::string> text(failed.str_);
@@ -71,16 +74,16 @@ struct FailedComparison {
   const char* condition;
 };
 
-/// `FatalEnd() & message.stream() << part << part` delivers the message with all its parts.
+/// `FatalEnd() & message.stream() << part << part` delivers the complete message.
 struct FatalEnd {
   [[noreturn]] void operator&(const std::ostream& message) const {
     dynamic_cast<const FatalMessage&>(message).Deliver();
   }
 };
-/// In glog's conditions: `condition ? (void)0 : LogMessageVoidify() & FatalEnd() & ...`.
+/// Makes glog's `condition ? (void)0 : LogMessageVoidify() & FatalEnd() & ...` compile.
 inline FatalEnd operator&(const google::LogMessageVoidify&, FatalEnd end) { return end; }
 
-/// `pointer`, which must not be null.
+/// Returns `pointer`, which must not be null.
 template <typename Pointer>
 Pointer CheckNotNull(const char* file, int line, const char* what, Pointer&& pointer) {
   if (pointer == nullptr) FatalEnd() & FatalMessage(file, line).stream() << what;
@@ -89,8 +92,9 @@ Pointer CheckNotNull(const char* file, int line, const char* what, Pointer&& poi
 
 }  // namespace caffe
 
-// glog's LOG(FATAL) and CHECKs go through FatalMessage from here on: glog's own end the process in
-// a destructor, which may not throw, least of all where a part of the message has thrown.
+// From here on, glog's LOG(FATAL) and CHECKs go through FatalMessage. glog's own versions end the
+// process in a destructor, which must not throw, in particular not while an exception from an
+// operand of << is in flight.
 #undef COMPACT_GOOGLE_LOG_FATAL
 #define COMPACT_GOOGLE_LOG_FATAL ::caffe::FatalEnd() & ::caffe::FatalMessage(__FILE__, __LINE__)
 #undef CHECK

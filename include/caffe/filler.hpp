@@ -21,10 +21,10 @@ class Filler {
   virtual void Fill(Blob<Dtype>* blob) = 0;
 
  protected:
-  /// What Xavier and MSRA divide the variance by: inputs per output, outputs per input, or their
-  /// mean.
+  /// The number by which Xavier and MSRA divide the variance: inputs per output, outputs per input,
+  /// or their mean.
   Dtype FanOf(const Blob<Dtype>& blob) const;
-  /// Aborts where the parameter asks for sparsity or the blob is empty.
+  /// Aborts if the parameter asks for sparsity or the blob is empty.
   void CheckDense(const Blob<Dtype>& blob) const;
 
   FillerParameter filler_param_;
@@ -91,10 +91,10 @@ class BilinearFiller : public Filler<Dtype> {
   virtual void Fill(Blob<Dtype>* blob);
 };
 
-/// The types there are, sorted.
+/// All filler types, sorted.
 std::vector<std::string> FillerTypes();
 
-/// The filler that `param.type()` names, owned by the caller; aborts where there is none.
+/// Returns a new filler of `param.type()`, owned by the caller. Aborts if there is no such type.
 template <typename Dtype>
 Filler<Dtype>* GetFiller(const FillerParameter& param);
 

@@ -9,17 +9,17 @@ namespace caffe {
 
 class LayerParameter;
 
-/// Says why a layer of a registered type cannot be made, as that its class is not there, in a
-/// sentence with the layer's name; "" where it can.
+/// Returns a sentence, with the layer's name, that says why a layer of a registered type cannot be
+/// made (its Python class is missing, for example), or "" if it can.
 using LayerCheck = std::function<string(const LayerParameter& layer)>;
 
-/// For layers of `type`; at most one for each type, set before main.
+/// Sets the check for layers of `type`: at most one for each type, before main.
 void SetLayerCheck(const string& type, LayerCheck check);
 
-/// Whether layers of `type` need more than that it is registered.
+/// Whether layers of `type` have a check.
 bool HasLayerCheck(const string& type);
 
-/// What the check of the layer's type says; "" without one.
+/// The result of the check for the layer's type, or "" if it has none.
 string LayerProblem(const LayerParameter& layer);
 
 }  // namespace caffe

@@ -14,21 +14,21 @@ namespace caffe {
 template <typename Dtype>
 class Layer;
 
-/// Whose a registered layer type is.
+/// Who defined a registered layer type.
 enum class LayerOrigin {
-  kCaffe,    ///< Caffe's, or a program's own: it is registered once
-  kFork,     ///< the library's, of a type that Caffe lacks: a program's takes its place
-  kInternal  ///< the library alone puts such layers into nets; in no list
+  kCaffe,    ///< Caffe's, or a program's own; registered once
+  kFork,     ///< the library's, and not in Caffe; a program's class of the same type replaces it
+  kInternal  ///< only the library puts such layers into nets; listed nowhere
 };
 
-/// Layers that the library has and Caffe lacks. A program may have classes of the same names in
-/// `caffe`. This namespace gives ours other symbols; with the same symbols, the dynamic linker
-/// would run the code of whichever library was loaded first for both.
+/// Layers that the library has and Caffe lacks. A program may define classes of the same names in
+/// `caffe`. This namespace gives the library's classes other symbols; otherwise the dynamic linker
+/// would use the code of whichever library was loaded first for both.
 inline namespace library_layers {}
 
 /// Layer types by name. Filled before main by the REGISTER_LAYER macros, and by libraries that are
-/// loaded before any net is made; read-only afterwards. There is one in a process: what is here is
-/// compiled into the library alone, for float and double.
+/// loaded before any net is made; read-only afterwards. There is one registry per process: its code
+/// is compiled only into the library, for float and double.
 template <typename Dtype>
 class LayerRegistry {
  public:
@@ -37,8 +37,8 @@ class LayerRegistry {
 
   static CreatorRegistry& Registry();
 
-  /// Aborts when `type` is registered already, unless one of the two is kFork: then the other one
-  /// counts, whichever comes first.
+  /// Aborts if `type` is already registered, unless one of the two is kFork. Then the other one is
+  /// used, whichever was registered first.
   static void AddCreator(const string& type, Creator creator,
                          LayerOrigin origin = LayerOrigin::kCaffe);
 

@@ -8,7 +8,7 @@
 
 namespace caffe {
 
-/// Something an operation of a layer reads or writes, named by the layer's own indices.
+/// A value that an operation of a layer reads or writes, identified by the layer's own indices.
 struct Operand {
   enum Kind : uint8_t {
     kBottomData,
@@ -31,47 +31,49 @@ inline Operand ParamData(int i) { return {Operand::kParamData, i}; }
 inline Operand ParamDiff(int i) { return {Operand::kParamDiff, i}; }
 inline Operand Saved(int i) { return {Operand::kSaved, i}; }
 
-/// One way to run an operation that can be run in several, each with a workspace of its own size:
-/// the same bits each time, other bits than another one's perhaps.
-struct Workspace {
-  std::string name;  ///< of the algorithm: "gemm", "fft"; without white space
+/// One of several ways to compute an operation, each with its own workspace. The same algorithm
+/// always gives the same bits (if `deterministic`); another one may give other bits.
+struct Algorithm {
+  std::string name;  ///< for example "gemm", "fft"; without white space
   int64_t bytes = 0;
-  double seconds = 0;         ///< that the operation takes with it; 0: unknown
+  double seconds = 0;         ///< time of the operation with it; 0: unknown
   bool deterministic = true;  ///< the same bits each time
 };
 
-/// One operand set of a forward or backward.
-struct OperandForm {
-  std::string name;  ///< "x", "y", "mask"; without white space
+/// One set of operands with which a forward or backward can run.
+struct OperandVariant {
+  std::string name;  ///< for example "x", "y", "mask"; without white space
   std::vector<Operand> reads;
   /// An operand in both lists is updated in place (parameter gradients accumulate, running
   /// statistics).
   std::vector<Operand> writes;
-  /// (output, input): the body is right when both have the same address. An output written before
-  /// the input has been read for the last time must not be listed.
+  /// Pairs (output, input) that may have the same address. A pair must not be listed if the body
+  /// writes to the output before it has read the input for the last time.
   std::vector<std::pair<Operand, Operand>> may_alias;
-  int64_t scratch_bytes = 0;  ///< workspace, where there is no choice of it
-  double flops = 0;           ///< 0: one per value read or written
-  bool tf32 = false;          ///< a GPU may round what they multiply to TF32 (RoundsToTf32)
-  /// A backward form that reads a saved copy of what another form reads as it is, for calls that
-  /// overwrite that in place. A plan has it only where that other form cannot be used.
+  int64_t workspace_bytes = 0;  ///< used if `algorithms` is empty
+  double flops = 0;             ///< 0: one for each value read or written
+  bool tf32 = false;            ///< a GPU may round the factors to TF32 (RoundsToTf32)
+  /// A backward variant that reads a saved copy of a value that another variant reads directly. It
+  /// is for calls that overwrite the value in place. A plan has it only if the other variant cannot
+  /// be used.
   bool from_copy = false;
-  /// Bytes that the device receives from others.
+  /// Bytes that the device receives from other devices.
   int64_t exchanged_bytes = 0;
-  /// The choice there is, smallest first, names unique; `scratch_bytes` does not count then. The
-  /// body is told what was chosen (Layer::workspace).
-  std::vector<Workspace> workspaces = {};
+  /// The algorithms to choose from, smallest workspace first, with unique names. If not empty,
+  /// `workspace_bytes` is ignored. Layer::algorithm tells the body which one was chosen.
+  std::vector<Algorithm> algorithms = {};
 };
 
-/// The workspaces of `form`, one without a name where there is no choice; none if it needs none.
-std::vector<Workspace> Workspaces(const OperandForm& form);
-/// The one for a call outside a plan: layrub::GrantedWorkspace, else the smallest; of no bytes if
-/// the form needs none.
-Workspace DirectWorkspace(const OperandForm& form);
+/// Returns the algorithms of `variant`: a single one without a name if there is no choice, none if
+/// no workspace is needed.
+std::vector<Algorithm> Algorithms(const OperandVariant& variant);
+/// Returns the algorithm for a call outside a plan: layrub::DefaultAlgorithm, otherwise the
+/// smallest. It has 0 bytes if the variant needs no workspace.
+Algorithm DirectAlgorithm(const OperandVariant& variant);
 
 /// A buffer that a layer's forward writes for its own backward.
 struct SavedBuffer {
-  std::string name;  ///< "mask", "index"; without white space
+  std::string name;  ///< for example "mask", "index"; without white space
   int64_t bytes = 0;
 };
 
@@ -81,60 +83,62 @@ struct View {
   int bottom;
 };
 
-/// Top `top` is the layer's parameter `param`: it shares its data.
+/// Top `top` is the layer's parameter `param` and shares its data.
 struct ParamView {
   int top;
   int param;
 };
 
-/// What a layer tells the planner about its memory, for given shapes: pure knowledge, nothing is
-/// touched. Backward forms are alternatives with the same result bit for bit. The first one whose
-/// operands have not been overwritten (by an in-place forward) is used when nothing else decides,
-/// so at least one form must need neither BottomData(i) nor TopData(j) wherever the layer may run
-/// with bottom[i] == top[j]; it reads saved buffers instead. The forward writes exactly the saved
-/// buffers that the chosen backward form reads (Layer::SavedBytes gives null for the others).
+/// What a layer tells the planner about its memory for given shapes. It is a description only:
+/// nothing is allocated or changed.
+///
+/// Backward variants are alternatives with the same result bit for bit. By default the first one is
+/// used whose operands have not been overwritten by an in-place forward. So if the layer may run
+/// with bottom[i] == top[j], at least one variant must read neither BottomData(i) nor TopData(j),
+/// but saved buffers instead. The forward writes exactly the saved buffers that the chosen backward
+/// variant reads (Layer::SavedBytes returns null for the others).
 struct MemoryTraits {
-  /// False: nothing is known (a layer that overrides nothing). The planner then assumes that both
-  /// bodies read and write all that the layer is given, runs it in place where the prototxt says
-  /// so, and never runs it twice.
+  /// False: nothing is known, because the layer does not override Traits. The planner then assumes
+  /// that both bodies read and write all their operands, runs the layer in place if the prototxt
+  /// says so, and never recomputes it.
   bool declared = false;
-  /// They are about the bodies of a class from which that of the layer is derived: the layer may do
-  /// other things, and is planned as one that declares nothing. Outside a plan, and for what a body
-  /// of the base wants saved when it is called, they count.
+  /// The traits describe the bodies of a base class, and the layer's own class may behave
+  /// differently. A plan treats the layer as one that declares nothing. Outside a plan these traits
+  /// apply, for the buffers that a body of the base class needs when it is called.
   bool inherited = false;
-  /// The forward may run again in the same iteration with the same result and no other effect
-  /// (Layer::recomputing tells it so): state operands that it updates are left alone then.
+  /// The forward may be recomputed in the same iteration, with the same result and no other effect.
+  /// Layer::recomputing tells it so, and it must not update state operands then.
   bool repeatable = true;
-  /// The bodies queue kernels and calls of libraries, the same ones for the same addresses, and do
-  /// nothing else: the host neither looks at values nor makes any, and no kernel is given by value
-  /// what changes from run to run (a seed). A GPU may then do again what it has done without the
-  /// layer being asked (CapturedWork).
+  /// The bodies only queue kernels and library calls, the same ones for the same addresses. The
+  /// host neither reads nor computes values, and no kernel argument passed by value (a seed)
+  /// changes between runs. A GPU may then replay captured work without calling the layer
+  /// (CapturedWork).
   bool capturable = false;
-  /// All bottoms and tops may have their channels in blocks (Blob::channel_block), of any size,
-  /// together: the bodies do the same with each value wherever it lies, or ask the first bottom.
+  /// All bottoms and tops may have channel blocks (Blob::channel_block) of any one size. The bodies
+  /// treat every value alike, wherever it is stored, or ask the first bottom for the block.
   bool takes_blocks = false;
-  /// Each bottom and each top may lie in blocks, for itself, with its derivatives: in blocks of so
-  /// many channels (8 or 16), of any size, or in none.
+  /// Each bottom and each top, with its derivatives, may independently have channel blocks of this
+  /// size (8 or 16), of any size (kAnyBlock), or none.
   int block_wanted = kNoBlocks;
   static constexpr int kNoBlocks = 0, kAnyBlock = 1;
-  /// Of each that lies in such blocks, how many copies of it an iteration is spared; less those
-  /// that the bodies make then.
-  int copies_spared = 0;
-  /// The tops' data are written by the user between passes (Input).
+  /// The number of copies that an iteration saves for each blob with such blocks, minus the copies
+  /// that the bodies then make.
+  int copies_saved = 0;
+  /// The user writes the tops' data between passes (Input).
   bool user_tops = false;
-  /// The forward brings values of the host to the tops, and may do so by Layer::feed: a plan for a
-  /// device counts it as copies beside the operations.
+  /// The forward copies host values to the tops, and may do so through Layer::feed. A plan for a
+  /// device then treats it as copies that overlap operations.
   bool fed = false;
-  /// The tops' shapes depend on the bottoms' values (Filter): where they are not as planned, the
-  /// pass goes on without the plan, which has given up nothing that cannot be computed again.
+  /// The tops' shapes depend on the bottoms' values (Filter). If they differ from the planned ones,
+  /// the pass continues without the plan, which therefore drops nothing that cannot be recomputed.
   bool varying = false;
   std::vector<View>
       data_views;  ///< forward: top data is a view of bottom data; neither listed in `forward`
   std::vector<View> diff_views;        ///< backward: bottom diff is a view of top diff
   std::vector<ParamView> param_views;  ///< forward: top data is a parameter; listed nowhere else
   std::vector<SavedBuffer> saved;
-  OperandForm forward;
-  std::vector<OperandForm> backward;  ///< empty: the layer has no backward
+  OperandVariant forward;
+  std::vector<OperandVariant> backward;  ///< empty: the layer has no backward
 };
 
 }  // namespace caffe

@@ -20,13 +20,14 @@ namespace caffe {
 template <typename Dtype>
 class PlannedNet;
 
-/// A directed acyclic graph of layers, wired by blob names. Not thread safe.
+/// A directed acyclic graph of layers, connected by blob names. Not thread safe.
 ///
-/// A net runs in one of two ways. *Unplanned*, as in Caffe: each named blob has one address, memory
-/// comes from the pool and nothing moves; this is how a net runs at first, and how partial passes
-/// always run. *Planned*, after Place: whole passes run under a memory plan; layers with traits get
-/// private blobs, one per version of a blob, and the public blobs show the newest version written.
-/// Layers without traits get the public blobs, as in an unplanned pass. Both give the same bits.
+/// A net runs in one of two ways, with the same bits:
+/// - *Unplanned*, as in Caffe: each named blob has one address, memory comes from the pool and
+///   nothing moves. A net runs like this until Place is called. Partial passes always do.
+/// - *Planned*, after Place: whole passes run under a memory plan. Layers with traits get private
+///   blobs, one per version of a blob. The public blobs show the newest version written. Layers
+///   without traits get the public blobs.
 template <typename Dtype>
 class Net {
  public:
@@ -35,18 +36,18 @@ class Net {
                const vector<string>* stages = NULL);
   virtual ~Net();
 
-  /// Wires the net; aborts with the name of the layer or blob where `param` makes no sense.
+  /// Builds the net. Aborts with the name of the layer or blob if `param` is invalid.
   void Init(const NetParameter& param);
 
   const vector<Blob<Dtype>*>& Forward(Dtype* loss = NULL);
-  /// The same, under its old name.
+  /// Old name of Forward.
   const vector<Blob<Dtype>*>& ForwardPrefilled(Dtype* loss = NULL) {
     LOG_EVERY_N(WARNING, 1000)
         << "DEPRECATED: ForwardPrefilled() will be removed in a future version. Use Forward().";
     return Forward(loss);
   }
-  // Partial passes over the layers start .. end, both included; they run unplanned. Return the loss
-  // of these layers.
+  // Partial passes over the layers start .. end, both included. They run unplanned and return the
+  // loss of these layers.
   Dtype ForwardFromTo(int start, int end);
   Dtype ForwardFrom(int start);
   Dtype ForwardTo(int end);
@@ -59,15 +60,15 @@ class Net {
   void BackwardFrom(int start);
   void BackwardTo(int end);
 
-  /// Carries new input shapes through all layers.
+  /// Propagates new input shapes through all layers.
   void Reshape();
-  /// Forward and Backward; returns the loss. The host waits for the device after both, so labels
-  /// that are no class are an error then.
+  /// Runs Forward and Backward and returns the loss. The host waits for the device only after both,
+  /// so labels that are not classes are an error only then.
   Dtype ForwardBackward();
 
   /// param -= diff for every learnable parameter.
   void Update();
-  /// Points shared parameters at their owners' memory.
+  /// Makes shared parameters use their owners' memory.
   void ShareWeights();
   /// Uses the parameters of the layers of `other` that have the same names.
   void ShareTrainedLayersWith(const Net* other);
@@ -144,22 +145,28 @@ class Net {
   /// A solver's history blobs for each learnable parameter; may be empty (no solver).
   using History = vector<vector<Blob<Dtype>*>>;
 
-  /// The net's memory as data, for its present shapes: forward, backward where needed, and an
-  /// update for each learnable parameter with `histories` history tensors (-1: no updates). Touches
-  /// no blob. `keep`: blobs that must be readable after a pass.
+  /// Returns the net's memory as a graph, for its present shapes: forward, backward if needed, and
+  /// an update of each learnable parameter with `histories` history tensors (-1: no updates).
+  /// Changes no blob. The blobs in `keep` must be readable after a pass. With
+  /// `transient_gradients`, each parameter is updated within the backward pass, as soon as nothing
+  /// else needs it or its gradient, and the gradient lives in that pass only.
   layrub::Graph MemoryGraph(int histories, const vector<string>& keep = {},
-                            const Optimizations& optimizations = {}) const;
+                            const Optimizations& optimizations = {},
+                            bool transient_gradients = false) const;
 
-  /// Plans the net's memory for its present shapes; whole passes run under the plan from the next
-  /// Forward on. kDoesNotFit when the budget is too small: the net then stays as it was.
+  /// Plans the net's memory for its present shapes. Whole passes run under the plan from the next
+  /// Forward on. Returns kDoesNotFit if the budget is too small; the net is then unchanged.
   layrub::Status Place(const PlacementOptions& options, const History& history = History());
-  /// The plan in force, or null.
+  /// The present plan, or null.
   const PlannedNet<Dtype>* planned() const { return planned_.get(); }
   PlannedNet<Dtype>* planned() { return planned_.get(); }
 
-  /// Calls `update` with the index of each learnable parameter that learns (lr_mult != 0), in
-  /// order; under a plan each call is a step of it.
+  /// Calls `update` with the index of each learnable parameter with lr_mult != 0, in order. Under a
+  /// plan each call is a step of it.
   void UpdateParams(const std::function<void(int)>& update);
+  /// True if the net runs under a plan in which UpdateParams runs the backward pass, too, and
+  /// updates each parameter within it.
+  bool updates_within_backward() const;
 
  protected:
   void AppendTop(const NetParameter& param, const int layer_id, const int top_id,
@@ -213,13 +220,13 @@ class Net {
   vector<Callback*> after_backward_;
 
  private:
-  /// A whole forward, under the plan if there is one, and the layers start .. end without it. The
-  /// loss is added to `*loss`, as `reads` are looked at.
+  /// Runs a whole forward, under the plan if there is one (RunForward), or the layers start .. end
+  /// without a plan (RunLayers). The loss is added to `*loss` when `reads` are looked at.
   void RunForward(PendingReads* reads, Dtype* loss);
   void RunLayers(int start, int end, PendingReads* reads, Dtype* loss);
   void ShareWeightsWithin();
-  /// Gives the public blobs memory of their own, with the values that a plan has left: all before
-  /// an unplanned pass; only those that a whole pass needs before one (`whole_pass`).
+  /// Gives the public blobs memory of their own, with the values that a plan has left. Before an
+  /// unplanned pass all get it; before a whole pass (`whole_pass`) only those that it needs.
   void LeavePlan(bool whole_pass = false);
   /// Makes reading `memory` an error with `message` until it is written.
   void Drop(const shared_ptr<SyncedMemory>& memory, const string& message);
@@ -233,8 +240,8 @@ class Net {
   /// Memory of parameters that belong to another net (ShareTrainedLayersWith).
   set<const SyncedMemory*> borrowed_;
   map<const SyncedMemory*, std::unique_ptr<Resolver>> dropped_;
-  /// What layers with traits are given under a plan, by blob (of FlatNet) and version. It lives as
-  /// long as the net, from one plan to the next: a layer may keep pointers to its operands.
+  /// The private blobs of layers with traits under a plan, by blob (of FlatNet) and version. They
+  /// live as long as the net, across plans: a layer may keep pointers to its operands.
   map<pair<int, int>, shared_ptr<Blob<Dtype>>> private_blobs_;
   std::unique_ptr<PlannedNet<Dtype>> planned_;
   bool placement_wanted_ = false;

@@ -1,7 +1,7 @@
 #ifndef CAFFE_OPERANDS_HPP_
 #define CAFFE_OPERANDS_HPP_
 
-// A blob's memory where a layer's body runs, to be given to kernels.
+// Addresses of a blob's memory on the device where a layer's body runs, as operands for kernels.
 
 #include "caffe/blob.hpp"
 #include "caffe/device_context.hpp"

@@ -18,29 +18,30 @@
 #include "caffe/solver.hpp"
 #include "caffe/syncedmem.hpp"
 #include "caffe/util/blocking_queue.hpp"
-#include "layrub/base/of_process.hpp"
+#include "layrub/base/per_process.hpp"
 #include "layrub/device/communicator.hpp"
 
 namespace caffe {
 
-/// What a solver of several does about the others: before each update the gradients of all are
-/// summed and divided by their number, as if the solvers' batches were one. With layer_wise_reduce
-/// gradients are summed while the backward goes on: as soon as there are some MiB of those to which
-/// no layer adds any more. Callbacks of the solver and its net from its construction on, so it must
-/// outlive their training. They throw layrub::GroupFailed.
+/// Sums the gradients of several solvers before each update and divides them by the number of
+/// solvers, as if the solvers' batches were one. With layer_wise_reduce, gradients are summed
+/// during the backward, as soon as there are some MiB of gradients to which no later layer adds.
+/// The object is a callback of the solver and its net from construction on, so it must outlive
+/// their training. The callbacks throw layrub::GroupFailed.
 ///
-/// CUDA loads a kernel at its first launch, and may wait for all that runs meanwhile: for a sum
-/// that waits for a solver whose thread waits for the same loader. So as long as a GPU does
-/// something for the first time, or captures it, sums come after the backward, and the host waits
-/// for them, as it does before a test.
+/// CUDA loads a kernel at its first launch and may then wait for all running work. That can
+/// deadlock with a sum that waits for a solver whose thread waits for the same loader. So in
+/// iterations in which a GPU runs something for the first time, or captures it, sums run after the
+/// backward and the host waits for them, as it does before a test.
 ///
-/// The memory of gradients never moves while a plan is in force (they are state), so a plan
-/// needs to know nothing of this.
+/// Gradients are state, so they never move while a plan is in force. A plan therefore needs no
+/// knowledge of this class.
 template <typename Dtype>
 class GradientSum : public Solver<Dtype>::Callback, public ParameterCallback<Dtype> {
  public:
   GradientSum(Solver<Dtype>* solver, layrub::Communicator* communicator);
-  /// Gives the net the parameters of the solver of rank 0. Each solver of the group calls it.
+  /// Copies the parameters of the solver of rank 0 to this net. Each solver of the group must call
+  /// it.
   void Broadcast();
   bool Acts(int layer) const override;
 
@@ -51,55 +52,57 @@ class GradientSum : public Solver<Dtype>::Callback, public ParameterCallback<Dty
   void run(int layer) override;
 
  private:
-  void LookForNews();
+  void CheckForNewWork();
   void Sum(const vector<int>& params);
   void SumAll();
 
   Solver<Dtype>* const solver_;
   layrub::Communicator* const communicator_;
   const bool layer_wise_;
-  vector<vector<int>> sums_after_;  ///< by layer: parameters that are summed after its backward
-  int passes_ = 0;                  ///< backward passes of this iteration that have begun
-  int64_t newest_ = -1;             ///< PlannedNet::newest when it was looked at last
-  bool is_new_ = false;             ///< it has changed in this iteration, or in the last backward
+  vector<vector<int>> sums_after_;  ///< by layer: parameters to sum after its backward
+  int passes_ = 0;                  ///< backward passes begun in this iteration
+  int64_t newest_ = -1;             ///< the last value seen of PlannedNet::newest
+  bool is_new_ = false;  ///< whether it changed in this iteration, or in the last backward
 
   DISABLE_COPY_AND_ASSIGN(GradientSum);
 };
 
-/// Trains one net with several solvers, each with its own net, plan and memory, and its own part of
-/// the data: `root`, which the caller steps, and others that follow it step by step, in threads or
-/// processes of their own. Only the root tests, displays and takes snapshots, which have the
-/// progress of all. Each solver has the whole batch of the prototxt, so a step learns from as many
-/// batches as there are solvers; the learning rate stays as it is.
+/// Trains one net with several solvers, each with its own net, plan, memory and part of the data.
+/// The caller steps the `root` solver. The others follow it step by step, in their own threads or
+/// processes. Only the root tests, displays and writes snapshots, which hold the progress of all
+/// solvers. Each solver processes the whole batch size of the prototxt, so a step learns from as
+/// many batches as there are solvers. The learning rate is not changed.
 ///
 /// An error in a solver ends all of them: the root's step throws layrub::GroupFailed, whose message
-/// names the solver. Must outlive the root's training, and the root this.
+/// names the solver. The object must outlive the root's training, and the root must outlive the
+/// object.
 template <typename Dtype>
 class ParallelSolvers {
  public:
-  /// The others get a thread of this process each. `root` must have been made with
+  /// Runs each of the other solvers in a thread of this process. `root` must have been made with
   /// Caffe::solver_count() == group.size().
   ParallelSolvers(Solver<Dtype>* root, layrub::Group group);
-  /// The others are in processes that have called FollowRoot, or will. `communicator` is the
-  /// root's, of rank 0, and must outlive this.
+  /// The other solvers run in processes that call FollowRoot, before or after this. `communicator`
+  /// is the root's, of rank 0, and must outlive this object.
   ParallelSolvers(Solver<Dtype>* root, layrub::Communicator* communicator);
-  /// Ends the others, wherever they are, unless Finish has.
+  /// Ends the other solvers, in all processes, unless Finish has done so.
   ~ParallelSolvers();
 
-  /// Makes and places the others as `root` was made, with the same state (`restore`: the file that
-  /// it was restored from) and its parameters. The first error of a placement, naming the solver.
+  /// Makes and places the other solvers like `root`, with the same state and its parameters.
+  /// `restore` is the file from which the root was restored, if any. Returns the first error of a
+  /// placement, which names the solver.
   layrub::Status Start(const string& restore = "");
-  /// Waits until the others have done what the root has done, and ends their threads. Throws
-  /// layrub::GroupFailed when one of them could not.
+  /// Waits until the other solvers have completed the root's last step, and ends their threads.
+  /// Throws layrub::GroupFailed if one of them failed.
   void Finish();
 
-  /// What users have asked the processes of the others for, one request at a time (signals); NONE:
-  /// nothing more. For the root's ActionCallback.
-  SolverAction::Enum FollowersRequest();
+  /// Returns the next request (a signal) that a user made of another solver's process, or NONE. For
+  /// the root's ActionCallback.
+  SolverAction::Enum NextFollowerRequest();
 
   int size() const { return communicator_->size(); }
-  /// Solver `rank` of [0, size()) in this process; others than the root are for their threads alone
-  /// from Start to Finish, and null before.
+  /// Returns solver `rank` in [0, size()) of this process. From Start to Finish, only its own
+  /// thread may use a solver other than the root; before Start it is null.
   Solver<Dtype>* solver(int rank) const;
 
  private:
@@ -107,13 +110,13 @@ class ParallelSolvers {
   class FollowerThread;
 
   ParallelSolvers(Solver<Dtype>* root, layrub::Communicator* communicator, layrub::Group group);
-  void TellAll(const string& word);
+  void SendToAll(const string& word);
   string AnswerOf(int rank);
   void NoteRequest(const string& message);
   vector<SolverProgress> FollowersProgress(const string& word);
 
   Solver<Dtype>* const root_;
-  const layrub::Group group_;  ///< empty: the others are elsewhere
+  const layrub::Group group_;  ///< empty: the other solvers run in other processes
   layrub::Communicator* const communicator_;
   std::unique_ptr<Leader> leader_;
   std::unique_ptr<GradientSum<Dtype>> sum_;
@@ -126,21 +129,22 @@ class ParallelSolvers {
   DISABLE_COPY_AND_ASSIGN(ParallelSolvers);
 };
 
-/// Called in the process of a follower, with what it is to train, before its solver is made:
-/// chooses the device of its thread, where the communicator has its values, too, and gives what
-/// belongs to Solver::mutable_placement_extra.
+/// Called in a follower's process before its solver is made, with the solver's parameters. It
+/// chooses the device of its thread, which must be the communicator's, and returns the options for
+/// Solver::mutable_placement_extra.
 using FollowerSetUp = std::function<PlacementOptions(const SolverParameter& param)>;
 
-/// Trains as a solver other than the root, whose ParallelSolvers is in the process of rank 0: what
-/// the root makes (Start), this one makes, and so on until its Finish. Caffe::solver_count() and
-/// solver_rank() must be those of the communicator. `requests` (may be empty) is asked what the
-/// user wants of this process, several times a second, as long as the root has nothing to do for
-/// it; the root does it. Throws layrub::GroupFailed where training ends otherwise.
+/// Trains as a solver other than the root, whose ParallelSolvers object is in the process of rank
+/// 0. Makes the solver that the root describes (Start) and follows the root until its Finish.
+/// Caffe::solver_count() and solver_rank() must match the communicator. `requests` (may be empty)
+/// is asked for the user's requests to this process several times a second, while the process waits
+/// for the root, which carries them out. Throws layrub::GroupFailed if training ends in any other
+/// way.
 template <typename Dtype>
 void FollowRoot(layrub::Communicator* communicator, const FollowerSetUp& set_up,
                 const ActionCallback& requests);
 
-/// The learnable parameters of a net, and their gradients, one after the other.
+/// The learnable parameters of a net in one array, and their gradients in another.
 template <typename Dtype>
 class Params {
  public:
@@ -152,23 +156,24 @@ class Params {
   Dtype* diff() const { return diff_; }
 
  protected:
-  const size_t size_;  ///< numbers in each of the two
+  const size_t size_;  ///< number of values in each array
   Dtype* data_ = nullptr;
   Dtype* diff_ = nullptr;
 
   DISABLE_COPY_AND_ASSIGN(Params);
 };
 
-/// In memory of a GPU, with the root solver's values; gradients are zero. GPU mode only.
+/// Params in GPU memory, with the root solver's values and gradients of zero. GPU mode only.
 template <typename Dtype>
 class GPUParams : public Params<Dtype> {
  public:
-  /// On the calling thread's device, which must be number `device`.
+  /// Allocates on the calling thread's device, which must be GPU `device`.
   GPUParams(shared_ptr<Solver<Dtype>> root_solver, int device);
-  /// After the solvers that use them.
+  /// Must be destroyed after the solvers that use the arrays.
   ~GPUParams() override;
-  /// Puts the parameters of `solver`, which has a net like the root's, here: they are the user's
-  /// memory from now on, that no plan moves. To be called before the solver's first step.
+  /// Makes the parameters of `solver`, which must have a net like the root's, use these arrays.
+  /// From then on they are user memory, which no plan moves. Must be called before the solver's
+  /// first step.
   void Configure(Solver<Dtype>* solver) const;
 
  protected:
@@ -180,36 +185,37 @@ class GPUParams : public Params<Dtype> {
   layrub::Device* const device_;
 };
 
-/// Caffe's name for training with several solvers, of one process; where NCCL is not found
-/// gradients go through the host's memory. Solvers are on the device of the thread in which their
-/// NCCL is made, or on the CPU.
+/// Caffe's interface for training with several solvers in one process. If NCCL is not available,
+/// gradients go through host memory. Each solver is on the device of the thread that makes its NCCL
+/// object, or on the CPU.
 ///
-/// Either one object runs everything (Run), or each thread makes a solver and an NCCL of its own
-/// that meet by a name (`uid`) or by InitSingleProcess, calls Broadcast and steps its solver. The
-/// gradients are then summed by themselves (GradientSum); that Caffe's programs add the NCCL to the
-/// callbacks of solver and net changes nothing.
+/// Either one object runs everything (Run), or each thread makes its own solver and NCCL object.
+/// The objects then form a group by a common name (`uid`) or by InitSingleProcess, and each thread
+/// calls Broadcast and steps its solver. Gradients are summed automatically (GradientSum). Caffe's
+/// programs also add the NCCL object to the callbacks of solver and net; that has no effect.
 template <typename Dtype>
 class NCCL : public Solver<Dtype>::Callback, public ParameterCallback<Dtype> {
  public:
-  /// Alone as yet. For Run, `solver` was made on the first of the GPUs, with Caffe::solver_count()
-  /// of them.
+  /// Not yet in a group. For Run, `solver` must have been made on the first of the GPUs, with
+  /// Caffe::solver_count() set to their number.
   explicit NCCL(shared_ptr<Solver<Dtype>> solver);
-  /// Rank Caffe::solver_rank() of the Caffe::solver_count() with this `uid`, for which it waits.
+  /// Joins the group `uid` of Caffe::solver_count() objects with rank Caffe::solver_rank(), and
+  /// waits for all of them.
   NCCL(shared_ptr<Solver<Dtype>> solver, const string& uid);
   ~NCCL();
 
   Solver<Dtype>* solver() const { return solver_.get(); }
-  /// A name that no other group has.
+  /// Returns a unique group name.
   static string new_uid();
-  /// Makes `nccls` one group; the ranks are the places in the list.
+  /// Makes `nccls` one group. Ranks follow the order of the list.
   static void InitSingleProcess(vector<NCCL<Dtype>*>* nccls);
-  /// Gives the solver's net the parameters of rank 0. Each of the group calls it.
+  /// Copies the parameters of rank 0 to the solver's net. Each member of the group must call it.
   void Broadcast();
-  /// Solves, with solvers like this one on the other `gpus`. `restore`: what this one was restored
-  /// from, or null.
+  /// Solves with this solver and one like it on each of the other `gpus`. `restore` is the file
+  /// from which this solver was restored, or null.
   void Run(const vector<int>& gpus, const char* restore);
 
-  /// Kept for the user's threads to meet at; null at first.
+  /// A barrier for the user's threads. Not used by the library; initially null.
   boost::barrier* barrier() { return barrier_; }
   void set_barrier(boost::barrier* value) { barrier_ = value; }
   bool Acts(int /*layer*/) const override { return false; }

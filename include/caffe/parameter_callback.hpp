@@ -5,14 +5,14 @@
 
 namespace caffe {
 
-/// A callback that looks at parameters and their gradients alone, at no blob between layers. A plan
-/// may then run layers fused, and repeat on a GPU what it has captured; the callback comes once for
-/// each of them, before or after all.
+/// A callback that uses only parameters and their gradients, never blobs between layers. A plan may
+/// then run layers fused, or replay captured work on a GPU. The callback is then called once for
+/// each of these layers, before or after all of them.
 template <typename Dtype>
 class ParameterCallback : public Net<Dtype>::Callback {
  public:
-  /// Whether run(layer) ever does something: always the same. Where it does not, it may come late,
-  /// or not at all.
+  /// Whether run(layer) ever does anything. The answer must not change. If false, run(layer) may be
+  /// called late or not at all.
   virtual bool Acts(int /*layer*/) const { return true; }
 };
 

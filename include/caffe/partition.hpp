@@ -9,33 +9,33 @@
 #include "layrub/partition/search.hpp"
 #include "layrub/placement/cost/machine.hpp"
 
-// Dividing a net among devices: the net as its layers' axes, a search over them
-// (layrub/partition/search.hpp), and the smaller net that each device then runs. That is a net like
-// any other, so a plan for it is made, checked and carried out as always. Its layers are those of
-// the whole net, narrowed, and, where a layer needs other parts of a blob than its device has,
-// Exchange layers.
+// Divides a net among devices. The net is described by the axes of its layers, a search over them
+// (layrub/partition/search.hpp) finds a partition, and each device runs a smaller net. That net is
+// planned and run like any other. Its layers are those of the whole net, narrowed, and Exchange
+// layers where a layer needs other parts of a blob than its device has.
 
 namespace caffe {
 
-/// A net, and its layers as operations of a network, at the same indices.
+/// A net and, at the same indices, its layers as operations of a partition::Network.
 struct NetAxes {
-  NetParameter net;  ///< of one state, without Split layers
+  NetParameter net;  ///< filtered for one state, without Split layers
   vector<LayerRule> rules;
   layrub::partition::Network network;
 };
 
-/// `net`: of one state (Net::FilterNet). `shapes`: as many layers, the same but for sources, which
-/// may be ones that open no data (WithoutSources). No memory is taken for blobs.
+/// Describes `net`, which must be filtered for one state (Net::FilterNet). `shapes` is the same
+/// net, except that its sources may be replaced by ones that open no data (WithoutSources). No
+/// memory is allocated for blobs.
 NetAxes AxesOf(const NetParameter& net, const NetParameter& shapes, const layrub::Machine& machine);
 
-/// The net that each device runs. Layers, blobs and parameters have the names that they have in
-/// the whole net, where they are of it; parameters say what of the whole they are
-/// (ParamSpec::layout). A bias that is added to a sum of parts is that of a layer of its own, with
-/// "/bias" behind the name.
+/// Returns the net that each device runs. Layers, blobs and parameters that exist in the whole net
+/// keep their names. Parameters say which part of the whole they are (ParamSpec::layout). A bias
+/// that is added to a sum of parts gets its own layer, named after its layer with "/bias" appended.
 NetParameter LocalNet(const NetAxes& axes, const layrub::partition::Partition& partition);
 
-/// The partition of a net that shares parameters by name with one that is divided as `partition`
-/// says, as a test net does: those lie on the devices as they lie there.
+/// Returns the partition of `net`, a test net for example, that shares parameters by name with
+/// `other`, which is divided by `partition`. Shared parameters are placed on the devices as in
+/// `other`.
 layrub::partition::Partition PartitionLike(const NetAxes& net, const NetAxes& other,
                                            const layrub::partition::Partition& partition);
 

@@ -9,31 +9,31 @@
 
 namespace caffe {
 
-/// What the host wants to know of a pass, losses and whether labels are classes, when all of the
-/// pass is queued: values of a device are copied where they are made, and looked at in the end, so
-/// that the host waits for the device once.
+/// Collects the values of a pass that the host needs, such as losses and whether labels are valid
+/// classes. Each value is copied when it is computed, and the host looks at all of them after the
+/// whole pass is queued, so that it waits for the device only once.
 ///
-/// One thread at a time.
+/// To be used by one thread at a time.
 class PendingReads {
  public:
   PendingReads() = default;
-  /// Drops what was not looked at.
+  /// Drops the reads that were not looked at.
   ~PendingReads();
   PendingReads(const PendingReads&) = delete;
   PendingReads& operator=(const PendingReads&) = delete;
 
-  /// Copies `bytes` from `source`, memory of `context`'s device, after what is queued there, for
-  /// `look` to see in Look(). Where `context` has no device, `look` is called at once.
+  /// Copies `bytes` from `source`, memory of `context`'s device, after all work queued there.
+  /// Look() passes the copy to `look`. If `context` has no device, calls `look` at once.
   void Add(const DeviceContext& context, const void* source, size_t bytes,
            std::function<void(const void*)> look);
-  /// Waits for the devices, and lets all look, in the order in which they were added. Throws what
-  /// the first one throws; nothing is pending any more.
+  /// Waits for the devices and calls each `look`, in the order of Add. Rethrows the first
+  /// exception. Nothing is pending afterwards.
   void Look();
 
  private:
   struct Read {
     layrub::Device* device;
-    void* copy;  ///< of its host_pool
+    void* copy;  ///< from the device's host_pool
     std::function<void(const void*)> look;
   };
   static void Wait(const std::vector<Read>& reads);
@@ -42,7 +42,8 @@ class PendingReads {
   std::vector<Read> reads_;
 };
 
-/// The loss of what `run` queues: called with a PendingReads and where to add it as that looks.
+/// Returns the loss of a pass. `run(reads, loss)` queues the pass; the loss is added to `*loss`
+/// when `reads` are looked at.
 template <typename Dtype, typename Run>
 Dtype LossOf(const Run& run) {
   PendingReads reads;

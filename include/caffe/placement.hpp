@@ -8,60 +8,67 @@
 
 #include "caffe/proto/caffe.pb.h"
 #include "layrub/device/backend.hpp"
-#include "layrub/placement/cost/workspaces.hpp"
+#include "layrub/placement/cost/algorithm_choices.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/runtime/executor.hpp"
 
 namespace caffe {
 
-/// What a plan may do besides placing memory so that layers run faster. The bits are the same with
-/// and without each: they can be switched off to see what one is worth, or where a fault lies.
+/// What a plan may do, besides placing memory, to make layers faster. The results have the same
+/// bits with and without each optimization. Each can be switched off, to measure its effect or to
+/// find a fault.
 struct Optimizations {
-  bool layer_fusion = true;    ///< layers run as one, where they may (Layer::FusedWith)
-  bool channel_blocks = true;  ///< channels of private blobs lie in blocks (Blob::channel_block)
-  /// A GPU repeats what it has done in the iteration before, as graphs of CUDA, where layers only
-  /// queue work (MemoryTraits::capturable).
+  bool layer_fusion = true;    ///< run layers as one if possible (Layer::FusedWith)
+  bool channel_blocks = true;  ///< store private blobs in channel blocks (Blob::channel_block)
+  /// Replay the work of the previous iteration on a GPU as CUDA graphs, for layers that only queue
+  /// work (MemoryTraits::capturable).
   bool cuda_graphs = true;
 };
 
-/// How a net's memory is to be planned.
+/// Options for planning the memory of a net.
 struct PlacementOptions {
   std::string strategy = "auto";
   layrub::Budget budget;
   std::vector<std::string> keep;  ///< blobs that must be readable after a pass
-  std::string spill_file;         ///< see layrub::MakeCpuBackend; empty: budget.spill is 0
+  /// Gradients of parameters stay readable after a backward (PlacementParameter.keep_gradients).
+  bool keep_gradients = false;
+  /// The plan updates each parameter within the backward pass, and its gradient lives there only:
+  /// see Net::MemoryGraph. A solver decides it (SolverPlans).
+  bool transient_gradients = false;
+  std::string spill_file;  ///< see layrub::MakeCpuBackend; if empty, budget.spill must be 0
   layrub::Machine machine;
-  /// The same plan in each run, and workspaces with reproducible results only: a solver does not
-  /// plan again from measured times.
+  /// Make the same plan in each run, and use only algorithms with reproducible results: a solver
+  /// does not plan again with measured times.
   bool deterministic = false;
-  /// A plan for the net as it is now, to be used as it is; null: one is made.
+  /// A plan for the present net, which is used unchanged. Null: make one.
   std::shared_ptr<const layrub::Plan> plan;
   Optimizations optimizations;
-  /// How many bytes larger the memory shared with other nets (executor.transient) is than what this
-  /// plan needs of it. Feeding ahead leaves them out of the memory that it may use.
-  int64_t shared_beyond = 0;
+  /// The size of the memory shared with other nets (executor.transient), minus the bytes that this
+  /// plan needs of it. Feeding ahead does not use these bytes.
+  int64_t shared_excess = 0;
   // For tests and measurements.
   int64_t padding = 0;  ///< bytes between ranges, see layrub::Schedule
   layrub::ExecutorOptions executor;
-  int workspace = -1;    ///< only the workspace of this number, see layrub::KeepWorkspace; -1: any
-  bool measure = false;  ///< a solver plans again, whatever the strategy and its plan
+  int algorithm = -1;  ///< use only the algorithm of this index, see layrub::KeepAlgorithm; -1: any
+  bool measure = false;  ///< a solver measures and plans again with any strategy and plan
 };
 
-/// kInvalid: what does not fit into host memory may go to a file, but that has no name.
+/// Returns kInvalid if budget.spill allows a spill file but `spill_file` is empty.
 layrub::Status CheckSpillFile(const PlacementOptions& options);
 
-/// Leaves in `graph` the workspaces that the options allow, and its feeds if the plan is for a
-/// device with memory of its own: in GPU mode, or where the machine's capacity is known. kInvalid:
-/// there is an operation with no workspace.
-layrub::Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph);
+/// Keeps in `graph` only the algorithms that the options allow, and keeps its feeds only if the
+/// plan is for a device with its own memory: in GPU mode, or if the machine's capacity is known.
+/// Returns kInvalid if an operation has no algorithm left.
+layrub::Status ApplyOptions(const PlacementOptions& options, layrub::Graph* graph);
 
-/// A backend of the calling thread's device in GPU mode, of the CPU otherwise. `spill_file` as for
-/// layrub::MakeCpuBackend.
+/// Returns a backend for the calling thread's device in GPU mode, otherwise for the CPU. See
+/// layrub::MakeCpuBackend for `spill_file`.
 std::shared_ptr<layrub::Backend> MakeBackend(const std::string& spill_file);
 
-/// The options that a `placement { ... }` message asks for; kInvalid names the field that cannot be
-/// read or the blob size or strategy that does not exist. Fields that are not set keep their
-/// defaults. In GPU mode, device_memory is less DeviceUsage::overhead_bytes; not set: what is free.
+/// Converts a `placement { ... }` message to options. Fields that are not set keep their defaults.
+/// In GPU mode, DeviceUsage::overhead_bytes are subtracted from device_memory; if it is not set,
+/// the budget is the free memory. Returns kInvalid, naming the field, if a value cannot be read, or
+/// a byte size or strategy is invalid.
 layrub::Result<PlacementOptions> ToOptions(const PlacementParameter& parameter);
 
 }  // namespace caffe

@@ -7,7 +7,7 @@ namespace caffe {
 
 class PlacementParameter;
 
-/// kInvalid where strategy or bytes make no sense; the message names the field.
+/// Returns kInvalid, naming the field, if the strategy or a number of bytes is invalid.
 layrub::Status CheckPlacement(const PlacementParameter& parameter);
 
 }  // namespace caffe

@@ -16,18 +16,17 @@ template <typename Dtype>
 struct FlatNet;
 struct NetGraph;
 
-/// A net under a plan: runs the plan's operations on the net's layers and answers reads of planned
+/// A net under a plan. Runs the plan's operations on the net's layers and answers reads of planned
 /// blobs. Made by Net::Place. Not thread safe.
 ///
-/// An error that ends a pass leaves the net without this object, as if it had not been placed yet,
-/// or, if the values of the parameters cannot be had any more, dead (LeaveAfterError).
+/// An error that ends a pass destroys this object: the net is then as if it had not been placed
+/// yet. If the values of the parameters are lost, the net is dead (LeaveAfterError).
 ///
-/// Each version of a blob is a private blob, which the net keeps from plan to plan; the public
-/// blobs of the net are bound to the newest version written. A layer without traits is given the
-/// public blobs, which are lent the memory of its versions for as long as it is at work. A layer
-/// that is a net itself (Layer::inner_net) does not run: its layers do, each an operation of the
-/// plan. Memory that the user owns (set_cpu_data), or that another net has planned (shared
-/// weights), stays where it is.
+/// Each version of a blob is a private blob, which the net keeps from plan to plan. The public
+/// blobs of the net are bound to the newest version written. A layer without traits gets the public
+/// blobs, which borrow the memory of its versions while it runs. If a layer is a net itself
+/// (Layer::inner_net), that net's layers run instead, each as an operation of the plan. Memory that
+/// the user owns (set_cpu_data) or that another net has planned (shared weights) is not moved.
 template <typename Dtype>
 class PlannedNet : public layrub::OpRunner, public Resolver {
  public:
@@ -38,23 +37,23 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   const Net<Dtype>& net() const { return *net_; }
   const layrub::Graph& graph() const;
   const layrub::Plan& plan() const;
-  /// Between passes and in callbacks: whether `memory`, which is planned, can be read; not if its
-  /// value was given up or it is of another plan.
+  /// Whether `memory`, which is planned, can be read now. For use between passes and in callbacks.
+  /// False if its value was dropped or it belongs to another plan.
   bool Holds(const SyncedMemory& memory) const;
-  /// How many values have their channels in blocks (Blob::channel_block): each layer in place makes
+  /// The number of values that have channel blocks (Blob::channel_block). Each in-place layer adds
   /// one.
   int values_in_blocks() const;
-  /// Some state is at home off the device (layrub::Home).
+  /// Whether the home of some state is off the device (layrub::Home).
   bool offloads_state() const;
-  /// How many values of sources have been on the device when their forward came, so far: the next
-  /// batch of a source that knows it (Layer::next_feed) goes there beside a backward pass, where
+  /// How often, so far, a source's values were already on the device when its forward began. If the
+  /// source knows its next batch (Layer::next_feed), the batch is copied during a backward pass, if
   /// the budget leaves memory for it beside the plan.
   int64_t fed_ahead() const;
-  /// How many operations a GPU has done so far without their layers being asked: what they had
-  /// queued in an iteration before was queued again, with one call for many of them.
+  /// How many operations a GPU has replayed so far, without calling their layers: the work that
+  /// they queued in an earlier iteration was queued again, with one call for many of them.
   int64_t repeated_operations() const;
-  /// A number that no other plan of the process has, from 1 on. It becomes another one when a GPU
-  /// is about to do some operations for the first time, or as a new graph.
+  /// A number from 1 on that is unique among the plans of the process. It changes when a GPU is
+  /// about to run some operations for the first time, or as a new graph.
   int64_t newest() const { return newest_; }
   layrub::Executor& executor() { return *executor_; }
   const layrub::Executor& executor() const { return *executor_; }
@@ -68,35 +67,35 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   class LoadLane;
   class OpScope;
   class Loan;
-  /// Whose values a net that leaves its plan wants to have in its public blobs: all; those that
-  /// live across passes; (the net is being destroyed) what somebody else holds on to; or (that
-  /// cannot be had) none.
+  /// Which values a net that leaves its plan keeps in its public blobs: all; those that live across
+  /// passes; those that somebody else still refers to (the net is being destroyed); or none (they
+  /// cannot be read).
   enum class Wanted { kAll, kPersistent, kHeld, kNone };
 
-  /// Adds the loss to *loss, as `reads` are looked at. Returns the number of layers that have run:
-  /// all, or, when a source gave another shape than planned, those up to it; the net has then left
-  /// the plan and goes on unplanned.
+  /// Runs the forward and adds the loss to *loss when `reads` are looked at. Returns the number of
+  /// layers that ran: all, or, if a source's shape differs from the planned one, those up to it. In
+  /// that case the net has left the plan and continues unplanned.
   int Forward(PendingReads* reads, Dtype* loss);
   void Backward();
   void Update(const std::function<void(int)>& update);
-  /// False when the user gave an input blob another shape, or wants to see blobs between layers
-  /// that run fused.
+  /// False if the user changed the shape of an input blob, or wants to see blobs between fused
+  /// layers.
   bool IsUpToDate() const;
-  /// Gives all bound memory back. What is wanted is copied into it if it is still there; reading
-  /// the rest is an error from then on.
+  /// Unbinds all memory. The wanted values are copied into it if they still exist; reading the
+  /// others is an error from then on.
   void Release(Wanted wanted);
-  /// The same where nobody can be told of an error.
+  /// The same where errors cannot be reported.
   void ReleaseAtEnd() noexcept;
   void ReleaseHandles(Wanted wanted);
-  /// To be called when an error has ended a pass: the arena is as the step that failed has left it.
-  /// The net leaves the plan with what lives across passes, and its next whole forward places it
-  /// again. Where that cannot be had either, the net is dead: each pass says so. May destroy this
-  /// object.
+  /// To be called when an error has ended a pass; the arena is as the failed step left it. The net
+  /// leaves the plan with the values that live across passes, and its next whole forward places it
+  /// again. If these values cannot be read either, the net is dead, and each later pass reports so.
+  /// May destroy this object.
   void LeaveAfterError() noexcept;
 
   void Run(const layrub::Step& step) override;
   void Finish() override;
-  /// Ends in an error where a pass is running: the caller is one of its callbacks or layers.
+  /// Aborts if a pass is running, that is, if the caller is one of its callbacks or layers.
   void CheckAtRest() const;
   Place Resolve(int tensor, bool write) override;
   void Copied(int tensor, bool on_device) override;
@@ -108,17 +107,20 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void Adopt(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
   void Show(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
   void WriteZeroGradients();
+  bool UpdatesWithinBackward() const;
+  void CheckNoBackwardDue() const;
+  void RunBackwardPass();
   void SetAddresses(const layrub::Step& step, bool set);
   void LeaveIfReshaped(int layer);
-  int GoOnWithoutPlan(const ShapeChange& change);
-  /// Before a backward of some layers, or one from derivatives that the user has written: the net
-  /// leaves the plan with all that such a backward reads. Destroys this object.
+  int ContinueWithoutPlan(const ShapeChange& change);
+  /// Called before a backward of only some layers, or from derivatives that the user has written.
+  /// The net leaves the plan with all values that such a backward reads. Destroys this object.
   void LeaveForBackward();
   void LeaveInPass(int complete, int ran);
   bool KeepsAllBlobs() const;
   bool UserHasWrittenDerivatives() const;
   bool SetApart(layrub::TensorId derivative);
-  std::vector<int> LayersToRunAgain(int last);
+  std::vector<int> LayersToRecompute(int last);
   static bool IsDropped(const Net<Dtype>& net, const SyncedMemory& memory);
   void Settle(int version, Blob<Dtype>* blob);
   void ClearDerivatives(const layrub::Step& step);
@@ -150,7 +152,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   std::shared_ptr<layrub::Backend> backend_;
   std::unique_ptr<layrub::Executor> executor_;
   std::unique_ptr<Captures> captures_;
-  std::string dead_;  ///< why the values are lost; empty: they are not
+  std::string dead_;  ///< why the values are lost; empty if they are not
 };
 
 }  // namespace caffe

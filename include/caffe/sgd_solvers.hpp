@@ -9,8 +9,8 @@
 
 namespace caffe {
 
-/// Stochastic gradient descent with momentum: history = momentum * history + rate * gradient; the
-/// parameter loses history. Each parameter's update is a step of the net's memory plan.
+/// Stochastic gradient descent with momentum: history = momentum * history + rate * gradient;
+/// parameter -= history. Each parameter's update is a step of the net's memory plan.
 template <typename Dtype>
 class SGDSolver : public Solver<Dtype> {
  public:
@@ -22,9 +22,9 @@ class SGDSolver : public Solver<Dtype> {
   const vector<shared_ptr<Blob<Dtype>>>& history() { return history_; }
 
   void ApplyUpdate() override;
-  void TakeStateOf(Solver<Dtype>& other) override;
-  /// The rate of the present iteration by lr_policy, and by rampup_interval or warmup_iter in the
-  /// first ones.
+  void CopyStateFrom(Solver<Dtype>& other) override;
+  /// The rate of the present iteration, from lr_policy, and from rampup_interval or warmup_iter in
+  /// the first iterations.
   Dtype GetLearningRate();
 
  protected:
@@ -38,42 +38,41 @@ class SGDSolver : public Solver<Dtype> {
   virtual void SnapshotSolverStateToHDF5(const string& model_filename);
   void RestoreSolverStateFromHDF5(const string& state_file) override;
   void RestoreSolverStateFromBinaryProto(const string& state_file) override;
-  /// Parameter i owns history_[i], history_[i + n], ... of n parameters. Those of another shape
-  /// than their parameter, and what is left over, are a subclass's own and no part of the memory
-  /// plan.
+  /// Parameter i of n owns history_[i], history_[i + n], ... Blobs of another shape than their
+  /// parameter, and those left over, belong to the subclass and are not part of the memory plan.
   typename Net<Dtype>::History ParameterHistory() const override;
-  /// Appends a history blob of zeros for each learnable parameter: for constructors.
+  /// Appends a history blob of zeros for each learnable parameter. For constructors.
   void AddHistory();
 
-  // update_ and temp_ are workspace for subclasses; they take no memory before their first use.
+  // update_ and temp_ are for subclasses. They take no memory before their first use.
   vector<shared_ptr<Blob<Dtype>>> history_, update_, temp_;
 
  private:
   Dtype PolicyRate();
-  /// lr_policy "plateau": the next step, where the loss, which is that of this iteration, has had
-  /// no new lowest value for so long.
+  /// For lr_policy "plateau": moves to the next step if the loss has had no new minimum for as many
+  /// iterations as the policy says. The loss must be that of the present iteration.
   void StepOnPlateau();
-  void TellOfClipping();
-  /// The solver's state but for the history, with all checksums.
+  void LogClipping();
+  /// The solver's state without the history, with all checksums.
   SolverState MakeHead(const string& model_filename);
-  /// Aborts where the head of a state, of this checksum, with so many histories, is not for this
-  /// solver.
+  /// Aborts if `head` does not fit this solver, `crc` is not the state's checksum or the state does
+  /// not have `histories` history blobs.
   void CheckHead(const string& state_file, const SolverState& head, uint32_t crc,
                  int histories) const;
 
-  /// Puts what MakeHead says of a plateau back.
+  /// Restores what MakeHead stored for lr_policy "plateau".
   void RestorePlateau(const SolverState& head);
 
   Dtype lowest_loss_ = std::numeric_limits<Dtype>::infinity();  ///< for lr_policy "plateau"
-  int plateau_iter_ = 0;  ///< of the lowest loss, or of the last step since
-  /// Of the gradients: the sum of squares of each parameter's, the norm, the factor to clip by.
+  int plateau_iter_ = 0;  ///< iteration of the lowest loss, or of a later step
+  /// For clipping gradients: the sum of squares of each parameter's gradient, the norm, and the
+  /// factor.
   Blob<Dtype> clipping_;
 
   DISABLE_COPY_AND_ASSIGN(SGDSolver);
 };
 
-/// Nesterov's accelerated gradient (Sutskever et al., 2013): momentum, and the next iteration's
-/// share of it in advance.
+/// Nesterov's accelerated gradient (Sutskever et al., 2013): momentum, applied one iteration ahead.
 template <typename Dtype>
 class NesterovSolver : public SGDSolver<Dtype> {
  public:
@@ -87,8 +86,8 @@ class NesterovSolver : public SGDSolver<Dtype> {
   DISABLE_COPY_AND_ASSIGN(NesterovSolver);
 };
 
-/// AdaGrad (Duchi et al., 2011): each weight's rate falls with the root of the sum of its squared
-/// gradients, which is the history. Aborts where `momentum` is set.
+/// AdaGrad (Duchi et al., 2011): divides each weight's rate by the root of the sum of its squared
+/// gradients, which is the history. Aborts if `momentum` is set.
 template <typename Dtype>
 class AdaGradSolver : public SGDSolver<Dtype> {
  public:
@@ -107,9 +106,9 @@ class AdaGradSolver : public SGDSolver<Dtype> {
   DISABLE_COPY_AND_ASSIGN(AdaGradSolver);
 };
 
-/// RMSProp (Tieleman and Hinton, 2012): each weight's rate falls with the root of the running mean
-/// of its squared gradients, which is the history; `rms_decay` is how much of the mean stays.
-/// Aborts where `momentum` is set, or `rms_decay` is not in [0, 1).
+/// RMSProp (Tieleman and Hinton, 2012): divides each weight's rate by the root of the running mean
+/// of its squared gradients, which is the history. `rms_decay` is the decay factor of the mean.
+/// Aborts if `momentum` is set or `rms_decay` is not in [0, 1).
 template <typename Dtype>
 class RMSPropSolver : public SGDSolver<Dtype> {
  public:
@@ -128,9 +127,10 @@ class RMSPropSolver : public SGDSolver<Dtype> {
   DISABLE_COPY_AND_ASSIGN(RMSPropSolver);
 };
 
-/// AdaDelta (Zeiler, 2012): steps as large as the root of the mean of squared steps over that of
-/// squared gradients, times the rate. `momentum` is how much of the means stays, `delta` is added
-/// to each. The history of parameter i of n: squared gradients at i, squared steps at i + n.
+/// AdaDelta (Zeiler, 2012): the step is the gradient times the rate times the root of (mean of
+/// squared steps / mean of squared gradients). `momentum` is the decay factor of the running means,
+/// `delta` is added to each. The history of parameter i of n: squared gradients at i, squared steps
+/// at i + n.
 template <typename Dtype>
 class AdaDeltaSolver : public SGDSolver<Dtype> {
  public:
@@ -149,9 +149,9 @@ class AdaDeltaSolver : public SGDSolver<Dtype> {
   DISABLE_COPY_AND_ASSIGN(AdaDeltaSolver);
 };
 
-/// Adam (Kingma and Ba, 2014): the running mean of gradients over the root of that of their
-/// squares; `momentum` and `momentum2` are how much of them stays. The history of parameter i of n:
-/// gradients at i, squared gradients at i + n.
+/// Adam (Kingma and Ba, 2014): the running mean of gradients divided by the root of the running
+/// mean of their squares. `momentum` and `momentum2` are the decay factors. The history of
+/// parameter i of n: gradients at i, squared gradients at i + n.
 template <typename Dtype>
 class AdamSolver : public SGDSolver<Dtype> {
  public:

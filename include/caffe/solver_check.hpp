@@ -5,10 +5,10 @@
 
 namespace caffe {
 
-/// Aborts where no training can come of this solver, and says all that is wrong with its fields, a
-/// line each, with file and line where it was read from a text. Constructors find most of it, one
-/// subject after the other; of lr_policy and regularization_type only the first step does. Warns of
-/// numbers with which nothing is learned. Opens no file.
+/// Aborts if the solver cannot train, with a message that lists all invalid fields, one per line,
+/// with file and line if they were read from a text. The constructors find most of these errors,
+/// but only one at a time, and the first step finds those in lr_policy and regularization_type.
+/// Warns of values with which nothing is learned. Opens no file.
 void CheckSolver(const SolverParameter& param);
 
 }  // namespace caffe

@@ -13,11 +13,11 @@ namespace caffe {
 template <typename Dtype>
 class Solver;
 
-/// Aborts, as param.type() is none of `known`.
+/// Aborts with the message that param.type() is not one of `known`.
 [[noreturn]] void RefuseSolverType(const SolverParameter& param, const vector<string>& known);
 
 /// Solver types by name. Filled before main by the REGISTER_SOLVER macros; read-only afterwards.
-/// There is one in a process: what is here is compiled into the library alone, for float and
+/// There is one registry per process: its code is compiled only into the library, for float and
 /// double.
 template <typename Dtype>
 class SolverRegistry {
@@ -27,11 +27,11 @@ class SolverRegistry {
 
   static CreatorRegistry& Registry();
 
-  /// Aborts when `type` is registered already.
+  /// Aborts if `type` is already registered.
   static void AddCreator(const string& type, Creator creator);
 
-  /// A solver of param.type(), owned by the caller. Aborts, naming the known types, when it is not
-  /// registered.
+  /// Returns a new solver of param.type(), owned by the caller. Aborts, naming the known types, if
+  /// it is not registered.
   static Solver<Dtype>* CreateSolver(const SolverParameter& param);
 
   static vector<string> SolverTypeList();

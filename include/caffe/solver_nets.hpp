@@ -9,20 +9,20 @@
 
 namespace caffe {
 
-/// One net that a solver works with, ready for Net's constructor: its state holds phase, levels and
-/// stages.
+/// A net of a solver, ready for Net's constructor: its state holds phase, levels and stages.
 struct SolverNet {
-  string source;  ///< where it came from, for logs: "net file: lenet.prototxt"
+  string source;  ///< its origin, for logs: "net file: lenet.prototxt"
   NetParameter param;
 };
 
-/// The net to train: from the one field of net, net_param, train_net and train_net_param that is
-/// set; aborts, naming these fields, when none or several are. Reads the file that the field names.
+/// Returns the net to train, from whichever of net, net_param, train_net and train_net_param is
+/// set. Reads the file that the field names. Aborts, naming these fields, if none or several are
+/// set.
 SolverNet TrainNetOf(const SolverParameter& param);
 
-/// The test nets in order: those of test_net_param, those of test_net, then as many copies of
-/// net_param or net as test_iter has entries left. Aborts, naming the fields, when the numbers of
-/// nets, test_iter and test_state disagree or test_interval is missing.
+/// Returns the test nets in order: those of test_net_param, those of test_net, then as many copies
+/// of net_param or net as test_iter has remaining entries. Aborts, naming the fields, if the
+/// numbers of nets, test_iter and test_state differ or test_interval is missing.
 vector<SolverNet> TestNetsOf(const SolverParameter& param);
 
 }  // namespace caffe

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "caffe/placement.hpp"
@@ -11,47 +13,63 @@
 
 namespace caffe {
 
-/// What the nets of a solver do in memory: the net to train, with the solver's history, and the
-/// test nets, which use its parameters.
-struct SolverGraphs {
-  layrub::Graph train;
-  std::vector<layrub::Graph> tests;
-};
-
-/// What `options` ask of graphs themselves: that workspaces are reproducible. kInvalid where there
-/// are none.
-layrub::Status MeetOptions(const PlacementOptions& options, SolverGraphs* graphs);
-
-/// A plan, and its device bytes: those that hold something between passes, and the others.
+/// A plan and its device bytes: those that hold something between passes (resident), and the others
+/// (transient).
 struct SizedPlan {
   std::shared_ptr<const layrub::Plan> plan;
   int64_t resident = 0;
   int64_t transient = 0;
+  bool transient_gradients = false;  ///< for SolverGraphs::updating instead of SolverGraphs::train
 };
 
-/// Plans for all nets of a solver. Plain data.
+/// The graphs of a solver's nets: the train net, with the solver's history, and the test nets,
+/// which use its parameters.
+struct SolverGraphs {
+  layrub::Graph train;
+  std::vector<layrub::Graph> tests;
+  /// The train net with transient gradients (see Net::MemoryGraph). Empty if something needs the
+  /// gradients; `why_gradients_stay` then says what, in words that follow "gradients stay: ".
+  std::optional<layrub::Graph> updating = {};
+  std::string why_gradients_stay = {};
+
+  /// The graph of the plan with the fewest bytes.
+  const layrub::Graph& smallest() const { return updating ? *updating : train; }
+  /// The graph that a plan of the train net is for.
+  const layrub::Graph& of(const SizedPlan& plan) const {
+    return plan.transient_gradients ? updating.value() : train;
+  }
+};
+
+/// Applies the options that concern the graphs themselves, such as reproducible algorithms. Returns
+/// kInvalid if an operation has no such algorithm.
+layrub::Status ApplyOptions(const PlacementOptions& options, SolverGraphs* graphs);
+
+/// Plans for all nets of a solver.
 struct SolverPlans {
   SizedPlan train;
   std::vector<SizedPlan> tests;
-  /// The nets, which never run at the same time, share the bytes that hold nothing between passes:
-  /// there are as many as the most demanding net needs.
+  /// True if the nets, which never run at the same time, share their transient bytes: as many as
+  /// the most demanding net needs.
   bool share_memory = false;
   int64_t largest_transient = 0;
   int64_t device_bytes = 0;  ///< of all nets together
 };
 
-/// Plans as `options` say: the train net's within its budget, less what test nets keep, or
-/// `options.plan`, which must be within it; the test nets have bytes of their own where the budget
-/// allows it, otherwise they share the train net's. kDoesNotFit or kInvalid as layrub::MakePlan; a
-/// test net that does not fit is named.
+/// Makes plans by `options`. The train net's plan is made within the budget, less what test nets
+/// keep, or is `options.plan`, which must fit the budget. A strategy that keeps everything if the
+/// budget allows it (layrub::KeepsWhatFits) plans with transient gradients otherwise, if it may.
+/// Test nets have bytes of their own if the budget allows it; otherwise they share the train net's.
+/// Returns kDoesNotFit or kInvalid as layrub::MakePlan; the message says if it is a test net that
+/// does not fit.
 layrub::Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions options);
 
-/// What no plan of the training net takes less than: layrub::StateFloorBytes, or, where state may
-/// not leave the device, layrub::FloorBytes.
+/// Returns the fewest bytes with which any plan of the train net can exist:
+/// layrub::StateFloorBytes, or layrub::FloorBytes if state may not leave the device.
 int64_t LeastBytes(const SolverGraphs& graphs, const PlacementOptions& options);
 
-/// The plans of the strategy that take the fewest device bytes, whatever the budget says; host
-/// bytes are limited by it. `device_bytes` is the smallest budget with which PlanNets has a plan.
+/// Returns the plans of the strategy with the fewest device bytes, regardless of the device budget;
+/// host bytes are limited by the budget. Their `device_bytes` is the smallest budget for which
+/// PlanNets has a plan.
 layrub::Result<SolverPlans> SmallestPlans(const SolverGraphs& graphs, PlacementOptions options);
 
 }  // namespace caffe

@@ -11,36 +11,38 @@
 
 namespace caffe {
 
-// Snapshots as files: <prefix>_iter_<n>.solverstate, or .solverstate.h5, which names the weights
-// that belong to it, as a rule <prefix>_iter_<n>.caffemodel, or .caffemodel.h5. The state is
-// written last: with it a snapshot is there.
+// Snapshots as files. The state is <prefix>_iter_<n>.solverstate or .solverstate.h5. It names its
+// weights, normally <prefix>_iter_<n>.caffemodel or .caffemodel.h5. The state is written last: a
+// snapshot exists once its state does.
 
 struct SnapshotFiles {
   int iteration = 0;
   string state;
-  string weights;  ///< what lies under the name beside it, if anything does
+  string weights;  ///< the usual name of its weights; the file may be missing
 };
 
-/// The solver states under `prefix` by their names, the newest (of the highest iteration) first.
+/// Returns the solver states under `prefix`, by their file names, highest iteration first.
 vector<SnapshotFiles> FindSnapshots(const string& prefix);
 
-/// Why nobody can go on from `state_file`, in one sentence that names the file; "" where state and
-/// weights are whole: they have the checksums that they were written with, or, in files of Caffe,
-/// which have none, can be read.
-string WhyNotWhole(const string& state_file);
+/// Returns one sentence, with the name of the file, that says why training cannot resume from
+/// `state_file`; "" if state and weights are whole. Files are whole if they match their checksums;
+/// files of Caffe, which have none, if they can be read.
+string SnapshotFault(const string& state_file);
 
-/// The state of the newest whole snapshot under `prefix`; "" where there is no state at all. Logs
-/// which newer ones it skips, and why. kInvalid where there are states and none is whole.
+/// Returns the state of the newest whole snapshot under `prefix`, by the time it was written; "" if
+/// there is no state. Logs which newer ones it skips, and why. Returns kInvalid if there are states
+/// but none is whole.
 layrub::Result<string> LatestSnapshot(const string& prefix);
 
-/// Removes the complete snapshots under `prefix` but the newest `keep` (at least 1) of those up to
-/// `iteration`; first the state, then the weights. Later ones, and all other files, stay.
+/// Removes complete snapshots under `prefix`, except the newest `keep` (at least 1) of those up to
+/// `iteration`. Removes the state first, then the weights. Does not touch later snapshots or other
+/// files.
 void RemoveOlderSnapshots(const string& prefix, int iteration, int keep);
 
-/// Removes what processes that are dead were writing under `prefix`.
+/// Removes unfinished snapshot files of dead processes under `prefix`.
 void RemoveStraySnapshots(const string& prefix);
 
-/// `wanted`, unless one of the two files would be larger than a binary one can be: HDF5.
+/// Returns `wanted`, or HDF5 if one of the two files would be too large for a binary file.
 SolverParameter_SnapshotFormat SnapshotFormatFor(SolverParameter_SnapshotFormat wanted,
                                                  int64_t weights_bytes, int64_t state_bytes);
 

@@ -10,18 +10,18 @@
 
 namespace caffe {
 
-/// Trains twice, with the same random numbers (seed 1 where `param` has none): under the memory
-/// plan that `param` asks for, and in a solver of its own without any plan; operations with a
-/// choice of workspaces have the same in both (PlacementOptions::deterministic). After each of
-/// `iterations` iterations (test nets run once in each; nothing is displayed or written) every bit
-/// of the loss, the outputs of the test nets, all parameters and the history is compared.
+/// Trains twice, with the same random numbers (seed 1 if `param` has none): in one solver under the
+/// memory plan that `param` asks for, and in another without any plan. Both use the same algorithms
+/// (PlacementOptions::deterministic). After each of `iterations` iterations, every bit of the loss,
+/// the outputs of the test nets, all parameters and the history is compared. Test nets run once per
+/// iteration; nothing is displayed or written.
 ///
-/// "" when all are equal, otherwise the first difference, in a sentence with iteration, name, index
-/// and both values, and, where there is one, with the layer in place whose overwriting a plan does
-/// not repeat. kDoesNotFit or kInvalid as Solver::Place. `snapshot`, unless empty, is a
-/// .solverstate file to start from; `machine` is planned for, with these `optimizations`. The two
-/// trainings do not exist at the same time: what is kept of the first is the CRC-32 of each value
-/// in each iteration.
+/// Returns "" if all are equal. Otherwise returns a sentence about the first difference, with
+/// iteration, name, index and both values, and with the in-place layer whose overwriting a plan
+/// does not repeat, if there is one. Returns kDoesNotFit or kInvalid as Solver::Place. `snapshot`,
+/// unless empty, is a .solverstate file to start from. The plan is made for `machine`, with these
+/// `optimizations`. The two solvers do not exist at the same time: of the first training, only the
+/// CRC-32 of each value in each iteration is kept.
 layrub::Result<std::string> VerifyPlacement(const SolverParameter& param, int iterations,
                                             const std::string& snapshot = "",
                                             const layrub::Machine& machine = {},

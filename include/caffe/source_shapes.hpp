@@ -11,52 +11,55 @@
 
 namespace caffe {
 
-// Nets for planning: they have every shape and touch no data set.
+// Nets for planning, which have all shapes but open no data sets.
 
-/// Shapes of one item, without the batch, that a user gives; they win over what sources tell.
+/// Shapes of one item, without the batch axis, given by the user. They override the shapes found in
+/// the sources.
 struct DataShapes {
   DataShapes() = default;
-  /// The first top of every source has this shape: channels, height, width.
+  /// Gives the first top of every source this shape: channels, height, width.
   DataShapes(vector<int> shape) : first(std::move(shape)) {}  // NOLINT: a shape is one for all
 
   vector<int> first;
-  map<string, vector<int>> tops;  ///< by name; wins over `first`
+  map<string, vector<int>> tops;  ///< by name of the top; overrides `first`
 };
 
-/// Of an item: for so many boxes the label of AnnotatedData has room at first.
+/// The number of boxes per item for which the label of AnnotatedData initially has space.
 inline constexpr int kAnnotatedBoxes = 8;
 
-/// Whether the layer reads data from outside the net: from files, from the user, or in a way that
-/// is not known here (a Python layer, or a type that is not registered, without bottoms).
+/// Whether the layer reads data from outside the net: from files, from the user, or in an unknown
+/// way (a Python layer or an unregistered type, without bottoms).
 bool ReadsOutside(const LayerParameter& layer);
 
-/// Whether such a layer has a batch size that it reads by.
+/// Whether such a layer has a batch size field.
 bool HasBatchSize(const LayerParameter& layer);
 
-/// Shapes that the tops of such a layer will have: what `given` has for the top, else those of the
-/// first record where the source exists, else 3 channels; all of this resized and cropped as
-/// the layer says. A top after the first is a label, one value for each item unless `given` names
-/// it. The label of AnnotatedData is (1, 1, boxes, 8), with kAnnotatedBoxes for each item or as
-/// many as `given` has for it. Aborts, naming the layer, where a shape cannot be found out, or the
-/// layer would not take the record, as one that is smaller than its crop.
+/// Returns the shapes of the tops of such a layer. The first top has the shape in `given`,
+/// otherwise that of the first record if the source exists, otherwise 3 channels; then it is
+/// resized and cropped as the layer says. Each later top is a label, one value per item unless
+/// `given` names it. The label of AnnotatedData is (1, 1, boxes, 8), with kAnnotatedBoxes boxes per
+/// item or as many as `given` has for it. Aborts, naming the layer, if a shape cannot be
+/// determined, or if the layer would reject the record, for example because it is smaller than the
+/// crop.
 vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const DataShapes& given);
 
 /// Sets the batch size of a layer that reads data from outside.
 void SetSourceBatch(int batch, LayerParameter* layer);
 
-/// Whether this program may lack the layer: its type is not registered, or has a check of its own
-/// (caffe/layer_check.hpp), as Python layers, whose class may not be there.
+/// Whether the layer may be missing in this program: its type is not registered, or has a check
+/// (caffe/layer_check.hpp), as Python layers do because their class may be missing.
 bool MayBeMissing(const LayerParameter& layer);
 
-/// A copy of `param` in which stand-ins take the place of layers that may be missing, where
-/// `shapes` has the shapes of all their tops, and of layers without tops that are missing. A
-/// stand-in has these tops and cannot run. A plan knows nothing of it: all its operands stay for
-/// its backward, it never runs twice, and its parameters do not count. A layer whose type ends in
-/// "Loss" gets the loss weight 1, unless it has another.
+/// Returns a copy of `param` in which stand-ins replace layers that may be missing, if `shapes` has
+/// the shapes of all their tops, and missing layers without tops. A stand-in has the same tops and
+/// cannot run. A plan knows nothing about it: all its operands are kept for its backward, it is
+/// never recomputed, and its parameters are not counted. A layer whose type ends in "Loss" gets
+/// loss weight 1, unless it has another.
 NetParameter WithOpaqueLayers(const NetParameter& param, const map<string, vector<int>>& shapes);
 
-/// `param` (one phase of a net: see Net::FilterNet) with every layer that reads data from outside
-/// replaced by a ShapeOnlySource layer with the same tops, and shapes as SourceTopShapes says.
+/// Returns `param`, which must be filtered for one phase (Net::FilterNet), with every layer that
+/// reads data from outside replaced by a ShapeOnlySource layer with the same tops, and shapes from
+/// SourceTopShapes.
 NetParameter WithoutSources(const NetParameter& param, const DataShapes& given);
 
 }  // namespace caffe

@@ -7,21 +7,25 @@
 
 namespace caffe {
 
-/// `param` (phases mixed or not) with every layer that reads data from outside replaced by a
-/// DummyData layer with the same tops, shapes as SourceTopShapes finds them, and values that are
-/// drawn once from the stream of random numbers. The first top is normal with deviation 1; a later
-/// top is a label, a whole number from 0 to the classes of the net less 1. The classes are the
-/// outputs of the layer with weights that leads to the loss or score which the label goes to;
-/// without one, all labels are 0. What a layer reads as labels, as numbers for Embed, as items or
-/// regions (which are then 0), or as the second bottom of LSTM and RNN (0 or 1) is of that kind
-/// whichever top it is, also behind layers that only cut or rearrange. AnnotatedData has labels of
-/// no box: all values are -1. Layers that no rule includes in one of `phases` stay as they are.
-/// Aborts, naming the layer, where a shape cannot be found out.
+/// Returns `param` (of one or several phases) with every layer that reads data from outside
+/// replaced by a DummyData layer. It has the same tops, shapes from SourceTopShapes, and values
+/// drawn once from the random stream:
+/// - The first top is normal with standard deviation 1.
+/// - A later top is a label, an integer in [0, classes). The number of classes is the number of
+///   outputs of the layer with weights that leads to the loss or score to which the label goes.
+///   Without such a layer all labels are 0.
+/// - Any top is a label if a layer reads it as labels, as numbers for Embed, as items or regions
+///   (then 0), or as the second bottom of LSTM and RNN (0 or 1), also through layers that only
+///   slice or rearrange.
+/// - The labels of AnnotatedData hold no box: all values are -1.
+///
+/// Layers that no rule includes in one of `phases` are unchanged. Aborts, naming the layer, if a
+/// shape cannot be determined.
 NetParameter WithSyntheticData(const NetParameter& param, const DataShapes& given,
                                const set<Phase>& phases = {TRAIN, TEST});
 
-/// Sets the batch size of every layer that reads data from outside. Returns how many obey: all of
-/// them where only shapes matter, else those that have a batch_size.
+/// Sets the batch size of every layer that reads data from outside. Returns the number of layers
+/// changed: all of them if only shapes matter, otherwise those that have a batch_size.
 int SetBatchSize(int batch, bool only_shapes_matter, NetParameter* param);
 
 }  // namespace caffe

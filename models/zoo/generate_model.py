@@ -19,7 +19,7 @@ import model_zoo
 from model_text import TEST, TRAIN, Enum, Net, fields
 from script import run_script, write_whole
 
-# Models of any size: the options that each needs, and what makes it of them.
+# Models of any size: the options that each needs, and the function that makes it from them.
 ANY_SIZE = {
     'resnet': (('blocks',), lambda options: model_zoo.custom_resnet(options.blocks, options.kind)),
     'wresnet': (('depth', 'widen'), lambda options: model_zoo.custom_wresnet(options.depth, options.widen)),
@@ -90,7 +90,7 @@ def parser():
 
 
 def wanted_model(options):
-    """The model that the command line names; ends the program where there is none."""
+    """The model that the command line names. Ends the program if there is no such model."""
     models = model_zoo.all_models()
     sizes, make = ANY_SIZE.get(options.model, ((), None))
     if make:

@@ -1,4 +1,4 @@
-"""Where a net's data comes from: the source layers of the models of model_zoo.py. For generate_model.py."""
+"""The data layers of the models in model_zoo.py. For generate_model.py."""
 
 from dataclasses import dataclass
 from typing import Callable, Optional
@@ -8,11 +8,11 @@ from model_text import TRAIN, Enum
 
 @dataclass
 class Data:
-    """How a net is fed. `dummy` adds layers (net, model, phase, batch) that make data of the right shape up; `read`
-    one (net, model, phase, batch, source) that reads it. Without `read` it is always made up."""
+    """The data layers of a net. `dummy(net, model, phase, batch)` adds layers that make up data of the right shape;
+    `read(net, model, phase, batch, source)` adds one that reads data. Without `read`, data is always made up."""
     dummy: Callable
     read: Optional[Callable] = None
-    suffix: str = 'lmdb'  # of the sources' names
+    suffix: str = 'lmdb'  # suffix of the sources' names
 
 
 def constant(value):
@@ -67,7 +67,7 @@ def dummy_maps(net, model, phase, batch):
 
 
 def read_maps(net, model, phase, batch, source):
-    """Files with the images, means subtracted, and the classes, as numbers."""
+    """Reads files with images, from which the means are subtracted, and classes, as numbers."""
     net.layer('data', 'HDF5Data', (), ['data', 'label'], include={'phase': phase},
               hdf5_data_param={'source': source, 'batch_size': batch, 'shuffle': True if phase == TRAIN else None})
 
@@ -76,7 +76,7 @@ def read_maps(net, model, phase, batch, source):
 
 
 def dummy_objects(net, model, phase, batch):
-    """Normal values as data, and some two objects an item, around its middle."""
+    """Normal values as data, and about two objects per item, around its middle."""
     columns = {'item': number(0, batch - 1), 'class': number(1, model.classes - 1), 'instance': constant(0),
                'left': uniform(0, 0.4), 'upper': uniform(0, 0.4), 'right': uniform(0.6, 1), 'lower': uniform(0.6, 1),
                'difficult': constant(0)}
@@ -86,7 +86,7 @@ def dummy_objects(net, model, phase, batch):
 
 
 def read_objects(net, model, phase, batch, source):
-    """In training with the augmentation of SSD, section 2.2 and 3.6."""
+    """Reads images and boxes. In training, with the augmentation of SSD, sections 2.2 and 3.6."""
     transform = {'mean_value': list(model.mean), 'resize_param': {'height': model.crop, 'width': model.crop}}
     samplers = None
     if phase == TRAIN:
@@ -109,14 +109,14 @@ def read_objects(net, model, phase, batch, source):
 
 
 def dummy_sequences(net, model, phase, batch):
-    """Vectors, and a word to guess at each step."""
+    """Vectors, and a word to predict at each step."""
     steps = [model.steps, batch]
     dummy_layer(net, phase, {'data': ([*steps, model.features], NORMAL), 'label': (steps, constant(0)),
                              'cont': (steps, constant(1))})
 
 
 def dummy_captions(net, model, phase, batch):
-    """The features of an image, and of its caption each word and the next."""
+    """The features of an image, and each word of its caption with the next one."""
     steps = [model.steps, batch]
     words = number(0, model.classes - 1)
     dummy_layer(net, phase, {'data': ([batch, model.features], NORMAL), 'words': (steps, words),

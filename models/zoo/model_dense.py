@@ -1,4 +1,4 @@
-"""Nets with an answer for many places of an image: SSD, FCN, U-Net. For model_zoo.py."""
+"""Nets with an output for many places of an image: SSD, FCN, U-Net. For model_zoo.py."""
 
 from model_text import TEST, TRAIN, Enum
 from script import BadInput
@@ -31,7 +31,7 @@ def ssd300(net, classes):
         return net.relu(relu or f'{name}_relu', net.conv(name, x, outputs, kernel, filler='xavier', **more))
 
     def last_channels(name, x, outputs):
-        """A convolution, its values in the order of the places."""
+        """A convolution whose values are then ordered by place."""
         x = net.conv(name, x, outputs, 3, pad=1, filler='xavier')
         x = net.layer(f'{name}_perm', 'Permute', x, permute_param={'order': [0, 2, 3, 1]})
         return net.layer(f'{name}_flat', 'Flatten', x, flatten_param={'axis': 1})
@@ -78,10 +78,10 @@ def test_of_boxes(net, classes, found):
 
 
 def fcn8s(net, classes):
-    """Long et al. 2015, on VGG-16. The scores of three strides are made larger by bilinear weights that are not
-    learned, and added; label 255 does not count."""
+    """Long et al. 2015, on VGG-16. The scores at three strides are upsampled by fixed bilinear weights and added. Label
+    255 is ignored."""
     def larger(name, x, stride):
-        """`stride` times, less a border, which the crop behind it makes up for."""
+        """Upsamples `stride` times, less a border that the crop after it compensates."""
         return net.layer(name, 'Deconvolution', x, param={'lr_mult': 0}, convolution_param={
             'num_output': classes, 'kernel_size': 2 * stride, 'stride': stride, 'group': classes, 'bias_term': False,
             'weight_filler': {'type': 'bilinear'}})
@@ -106,7 +106,7 @@ def fcn8s(net, classes):
 # ---------------------------------------------------------------- U-Net
 
 DEPTH = 4
-BORDER = 184  # what two convolutions at each of its sizes take off
+BORDER = 184  # pixels that the two convolutions at each size remove in all
 
 
 def unet(net, classes):

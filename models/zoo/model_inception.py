@@ -1,6 +1,6 @@
-"""Inception v3 and v4. For model_zoo.py. A module is a list of branches, a branch a list of steps, one after the
-other: AVERAGE or LARGEST, a pooling; (outputs, kernel), a convolution that keeps the size; (outputs, kernel, stride),
-one without padding; at last perhaps a list of branches, into which it forks."""
+"""Inception v3 and v4. For model_zoo.py. A module is a list of branches. A branch is a list of steps: AVERAGE or
+LARGEST, a pooling; (outputs, kernel), a convolution that keeps the size; (outputs, kernel, stride), one without
+padding. The last step may be a list of branches, into which the branch forks."""
 
 from model_text import AVE
 

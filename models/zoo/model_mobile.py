@@ -4,7 +4,7 @@ from model_text import AVE
 
 
 def squeezenet(net, classes):
-    """Iandola et al. 2016, in the form 1.1 of its authors."""
+    """Iandola et al. 2016, in its authors' version 1.1."""
     def conv(name, relu, x, outputs, kernel, **more):
         return net.relu(relu, net.conv(name, x, outputs, kernel, filler='xavier', **more))
 
@@ -37,7 +37,7 @@ def mobilenet_v1(net, classes):
     net.scores(net.inner_product('fc', net.pool('pool', x, AVE, 0), classes, 'msra'))
 
 
-# Stages of MobileNet v2: how many times wider its blocks are within, outputs, blocks, stride of the first.
+# Stages of MobileNet v2: expansion factor of its blocks, outputs, blocks, stride of the first.
 INVERTED = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
 
 

@@ -12,7 +12,7 @@ TRAIN, TEST = Enum('TRAIN'), Enum('TEST')
 
 
 def text(value):
-    """A field's value as protobuf's text format has it."""
+    """A field's value in protobuf's text format."""
     if isinstance(value, bool):
         return 'true' if value else 'false'
     if isinstance(value, dict):
@@ -23,7 +23,7 @@ def text(value):
 
 
 def fields(message):
-    """Name and value of each field; a list is a repeated field, None a field that is not there."""
+    """Name and value of each field; a list is a repeated field, None is an absent field."""
     words = []
     for name, value in message.items():
         for item in value if isinstance(value, list) else [value]:
@@ -36,8 +36,8 @@ REPEATED = ('layer', 'bottom', 'top', 'include', 'param', 'loss_weight')
 
 
 def read(prototxt):
-    """The message in a text of the kind that generate_model.py writes, as a dict: a list for each field in REPEATED, and
-    for others that come more than once."""
+    """The message in a text such as generate_model.py writes, as a dict. Fields in REPEATED, and others that occur more
+    than once, are lists."""
     words = re.findall(r'"([^"]*)"|([{}])|([^\s{}:"]+)', prototxt)
     message, outer = {}, []
     name = None
@@ -73,7 +73,8 @@ def weights(decay=True):
 
 
 def both_sides(name, value, square=None):
-    """Fields for a size: `square` (default: `name`) where it is one number, else one for the height and the width."""
+    """Fields for a size: `square` (default: `name`) if it is one number, else one field for the height and one for the
+    width."""
     if isinstance(value, tuple):
         return {f'{name}_h': value[0], f'{name}_w': value[1]}
     return {square or name: value}
@@ -105,8 +106,8 @@ class Net:
 
     def conv(self, name, bottom, outputs, kernel, stride=None, pad=None, group=None, filler='msra', std=None, bias=0,
              kind='Convolution', dilation=None):
-        """`kernel` and `pad`: a number, or one for the height and one for the width. `bias` is its first value; None:
-        there is none."""
+        """`kernel` and `pad`: a number, or one for the height and one for the width. `bias` is its initial value; None:
+        no bias."""
         param = {'num_output': outputs, **both_sides('kernel', kernel, 'kernel_size'), 'stride': stride,
                  **both_sides('pad', pad or None), 'group': group, 'dilation': dilation,
                  'bias_term': False if bias is None else None, 'weight_filler': {'type': filler, 'std': std},

@@ -1,4 +1,4 @@
-"""The nets that generate_model.py writes. Each function adds layers behind the blobs "data" and "label"."""
+"""The nets that generate_model.py writes. Each function adds layers after the blobs "data" and "label"."""
 
 from dataclasses import dataclass, field
 from typing import Callable
@@ -12,7 +12,7 @@ from model_text import AVE, Enum
 
 @dataclass
 class Model:
-    """A net, and what it is trained with: images of crop x crop, or sequences of `steps` steps."""
+    """A net and its data: images of crop x crop pixels, or sequences of `steps` steps."""
     name: str
     build: Callable  # (net, classes): adds its layers
     batch: int
@@ -22,7 +22,7 @@ class Model:
     steps: int = 0
     features: int = 128
     data: Data = field(default_factory=lambda: IMAGES)
-    label_side: Callable = int  # of the crop: the side of a label that is a map
+    label_side: Callable = int  # crop -> the side of a label that is a map
     dataset: str = 'examples/imagenet/ilsvrc12'
     test_part: str = 'val'
     test_items: int = 50000
@@ -150,7 +150,7 @@ def res_conv(net, name, x, outputs, kernel, stride=None, group=None, relu=True):
 
 
 def squeezed(net, name, x, channels):
-    """A factor for each channel of x, from the means of all (Hu et al. 2018)."""
+    """A factor for each channel of x, computed from the means of all channels (Hu et al. 2018)."""
     y = net.conv(f'{name}_down', net.pool(f'{name}_pool', x, AVE, 0), channels // 16, 1)
     y = net.conv(f'{name}_up', net.relu(f'{name}_relu', y), channels, 1)
     return net.layer(f'{name}_prob', 'Sigmoid', y, y)
@@ -267,7 +267,7 @@ def densenet(blocks, growth):
 
 
 def lstm(layers, hidden):
-    """Layers over sequences of `data` (steps x batch x features) and `cont`, a word to guess at each step."""
+    """Layers over sequences of `data` (steps x batch x features) and `cont`, with a word to predict at each step."""
     def build(net, classes):
         x = 'data'
         for number in range(1, layers + 1):
@@ -281,7 +281,7 @@ def lstm(layers, hidden):
 
 def captioner(net, classes):
     """Donahue et al. 2015 (LRCN), the factored form with two layers: words go through the first, and with the image's
-    features (`data`) through the second; the next word is to be guessed at each step. Label -1 does not count."""
+    features (`data`) through the second; the next word is predicted at each step. Label -1 is ignored."""
     uniform = {'type': 'uniform', 'min': -0.08, 'max': 0.08}
 
     def layer(name, bottoms):
@@ -299,8 +299,8 @@ def captioner(net, classes):
 
 
 def transformer(blocks, width):
-    """Blocks with the layers, shapes and residual sums of a Transformer's over sequences of `data` (steps x batch x
-    features). Caffe multiplies no batches of matrices: attention is a softmax of elementwise products here."""
+    """Blocks with the layers, shapes and residual sums of a Transformer, over sequences of `data` (steps x batch x
+    features). As Caffe has no batched matrix products, attention is a softmax of elementwise products here."""
     def norm(net, name, x):
         x = net.layer(f'{name}/mvn', 'MVN', x, mvn_param={'across_channels': False})
         return net.layer(f'{name}/scale', 'Scale', x, scale_param={'axis': 2, 'bias_term': True})
@@ -354,8 +354,8 @@ VOC = {'dataset': 'examples/VOC0712/VOC0712', 'test_part': 'test', 'test_items':
 SEGMENTED = {'dataset': 'examples/voc/voc2012', 'test_items': 1449}
 CELLS = {'dataset': 'examples/cells/cells', 'test_part': 'test', 'test_items': 5, 'mean': (0,)}
 
-# Blocks a stage. Those of the deepest are derived from the layers, parameters and blobs that are reported for them;
-# 302, 695, 1172 and 1304 divide their blocks among the stages alike.
+# Blocks per stage. Those of the deepest nets are derived from their reported numbers of layers, parameters and blobs;
+# 302, 695, 1172 and 1304 divide their blocks among the stages in the same ratios.
 BOTTLENECKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3), 302: (3, 16, 78, 3), 695: (3, 39, 186, 3),
                1001: (3, 57, 270, 3), 1172: (3, 66, 318, 3), 1304: (3, 72, 356, 3), 1517: (3, 83, 416, 3)}
 DENSE = {121: (6, 12, 24, 16), 169: (6, 12, 32, 32), 201: (6, 12, 48, 32)}

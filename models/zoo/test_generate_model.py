@@ -30,9 +30,9 @@ CAFFE = [
     ('resnet1001', 32, 4350, 4683, 1282.8, 88659.7, 44173.9), ('resnet1517', 32, 6586, 7091, 1934.7, 132318.7, 66003.4),
 ]
 
-# Learned parameters, those of Scale layers among them and the statistics of BatchNorm not.
+# Numbers of learned parameters, including those of Scale layers but not the statistics of BatchNorm.
 LEARNED = {
-    # as the widely used implementations of the papers' tables have them, which count the same things
+    # as in widely used implementations of the papers, which count the same parameters
     'squeezenet': 1235496, 'mobilenet_v1': 4231976, 'mobilenet_v2': 3504872, 'shufflenet': 1865728,
     'densenet121': 7978856, 'densenet169': 14149480, 'densenet201': 20013928, 'resnet50': 25557032,
     'resnext50': 25028904, 'se_resnet50': 28088024, 'inception_v3': 23834568, 'inception_v4': 42679816,
@@ -72,11 +72,11 @@ def read_net(text, phase='TRAIN'):
 
 
 class Size:
-    """Follows shapes through a net, as documented for Caffe's layers, and adds up floats."""
+    """Computes the shapes of a net as documented for Caffe's layers, and sums the numbers of floats."""
 
     def __init__(self, layers):
         self.shapes, self.learned, self.statistics, self.tops, self.splits = {}, 0, 0, 0, 0
-        readers, blobs = {}, {}  # of the newest value of each name
+        readers, blobs = {}, {}  # for the newest value of each name
         for layer in layers:
             for bottom in layer.get('bottom', []):
                 readers[bottom][-1] += 1
@@ -215,7 +215,7 @@ class Size:
 
 class GenerateModel(unittest.TestCase):
 
-    def test_nets_are_those_that_caffe_was_measured_with(self):
+    def test_nets_are_those_used_to_measure_caffe(self):
         for name, batch, layers, with_splits, *sizes in CAFFE:
             with self.subTest(net=name, batch=batch):
                 net = read_net(generate(name, '--data=dummy', f'--batch={batch}').stdout)
@@ -234,7 +234,7 @@ class GenerateModel(unittest.TestCase):
         self.assertEqual([2, 7 * 8732], shapes['mbox_conf'])
         self.assertEqual([1, 1, 4, 8], shapes['label'])
 
-    def test_every_net_fits_together_and_can_be_told_its_sizes(self):
+    def test_shapes_of_every_net_match_at_other_sizes(self):
         for name, model in model_zoo.all_models().items():
             if not model.steps and name != 'ssd300' and max(map(int, re.findall(r'\d+', name + ' 0'))) < 200:
                 with self.subTest(net=name):
@@ -248,7 +248,7 @@ class GenerateModel(unittest.TestCase):
         basic = read_net(generate('resnet', '--blocks=3,4,6,3', '--kind=basic', '--data=dummy').stdout)
         self.assertEqual(36, sum(layer['type'] == ['Convolution'] for layer in basic))  # 33 and three projections
 
-    def test_models_of_any_size_have_the_sizes_asked_for(self):
+    def test_models_have_the_requested_sizes(self):
         def outputs(*arguments):
             layers = read_net(generate(*arguments, '--data=dummy').stdout)
             return [int(layer['convolution_param'][0]['num_output'][0]) for layer in layers
@@ -258,7 +258,7 @@ class GenerateModel(unittest.TestCase):
         rnn = Size(read_net(generate('rnn', '--layers=3', '--hidden=64', '--classes=10').stdout))
         self.assertEqual(3 * 4 * 64 * (64 + 64 + 1) + 10 * 65, rnn.learned)
 
-    def test_what_is_written_can_be_read(self):
+    def test_written_models_can_be_read(self):
         message = model_text.read(generate('googlenet', '--batch=4').stdout)
         layers = {layer['name']: layer for layer in message['layer']}
         self.assertEqual(message['name'], 'GoogLeNet')
@@ -289,7 +289,7 @@ class GenerateModel(unittest.TestCase):
                             open(f'{root}/models/{name}/{file}') as there:
                         self.assertEqual(written.read(), there.read())
 
-    def test_what_cannot_be_is_refused_in_one_line(self):
+    def test_impossible_models_are_refused_in_one_line(self):
         for arguments, words in ((['alexnet2'], "no model 'alexnet2'"), (['resnet'], '--blocks'),
                                  (['vgg16', '--blocks=1,1,1,1'], '--blocks'), (['vgg16', '--solver'], '--out'),
                                  (['wresnet', '--depth=50'], '--widen'), (['lstm', '--hidden=3'], '--hidden'),

@@ -1,13 +1,13 @@
-"""Caffe for Python, on Layrub: nets that do not fit the memory train in what there is.
+"""Caffe for Python, on Layrub: trains nets that do not fit the memory.
 
     import caffe
     net = caffe.Net('deploy.prototxt', caffe.TEST, weights='net.caffemodel')
     solver = caffe.get_solver('solver.prototxt', device_memory='2GiB')
     solver.step(100)
 
-Everything is called as in Caffe. Beyond it: Net.plan, Solver.plan and caffe.plan say what training takes
-before it runs, Net.place and the solvers' strategy and device_memory give it a budget. Errors are exceptions
-(caffe.Error, or Python's own for what Python can name).
+The interface is pycaffe's, with these additions: Net.plan, Solver.plan and caffe.plan tell what training needs before
+it runs; Net.place and the solvers' arguments strategy and device_memory set a budget. Errors are exceptions
+(caffe.Error, or Python's own for wrong arguments).
 """
 try:
     from ._caffe import (
@@ -26,7 +26,7 @@ except ModuleNotFoundError as error:
                           f'-D Python_EXECUTABLE={sys.executable}') from None
     raise ImportError(f'{folder} is the source of the package, without the library; run the programs of build/python, '
                       'such as build/python/draw_net.py, or run `make pycaffe` first') from None
-from google.protobuf import text_format as _text_format  # noqa: F401  programs find it in google.protobuf, as in Caffe
+from google.protobuf import text_format as _text_format  # noqa: F401  programs import it from here, as in Caffe
 from .proto.caffe_pb2 import TEST, TRAIN
 from . import pycaffe
 from . import coord_map, draw, io

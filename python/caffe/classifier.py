@@ -1,4 +1,4 @@
-"""Images to scores of classes, by any net for that."""
+"""Classifies images with a net."""
 import numpy as np
 
 from . import _caffe
@@ -25,8 +25,8 @@ def set_up_transformer(net, mean, input_scale, raw_scale, channel_swap):
 class Classifier(_caffe.Net):
     """A deploy net with one input and its weights.
 
-    image_dims: what images are scaled to before they are cropped to the input's size (the latter itself); mean,
-    input_scale, raw_scale, channel_swap: see io.Transformer."""
+    image_dims: the size to which images are scaled before they are cropped to the input's size (default: the input's
+    size); mean, input_scale, raw_scale, channel_swap: see io.Transformer."""
 
     def __init__(self, model_file, pretrained_file, image_dims=None, mean=None, input_scale=None, raw_scale=None,
                  channel_swap=None):
@@ -36,8 +36,8 @@ class Classifier(_caffe.Net):
         self.image_dims = tuple(image_dims) if image_dims else tuple(self.crop_dims)
 
     def predict(self, inputs, oversample=True):
-        """The scores (images x classes) of images, height x width x channels each. With `oversample` the mean of ten
-        crops of each; else the centre's."""
+        """Returns the scores (images x classes) of images, each height x width x channels. With `oversample`, the mean
+        of ten crops of each image; else those of the centre crop."""
         images = np.array([io.resize_image(image, self.image_dims) for image in inputs])
         if oversample:
             crops = io.oversample(images, self.crop_dims)

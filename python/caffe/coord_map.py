@@ -1,29 +1,29 @@
-"""Which point of one blob lies where in another, for blobs of a NetSpec: for crops that align them.
+"""Maps coordinates of one blob of a NetSpec to those of another, to crop blobs so that they are aligned.
 
-A coordinate x of a blob is at (x - b) / a ... of its bottom; a and b go through convolution, pooling and their like as
-in Long et al., "Fully convolutional networks for semantic segmentation", 2015.
+A map is two numbers a and b per axis, which are composed through convolution, pooling and similar layers as in Long et
+al., "Fully convolutional networks for semantic segmentation", 2015.
 """
 import numpy as np
 
 from .net_spec import layers
 
-# Layers that leave each point where it is.
+# Layers that do not move points.
 POINTWISE = ('PReLU', 'ReLU', 'LeakyReLU', 'Sigmoid', 'TanH', 'AbsVal', 'BNLL', 'Power', 'Exp', 'Log', 'ELU', 'Swish',
              'Clip', 'ReLU6', 'BatchNorm', 'BN', 'Scale', 'Bias', 'LRN', 'MVN', 'Dropout', 'Eltwise', 'Concat', 'Softmax',
              'Split')
 
 
 class UndefinedMapException(Exception):
-    """There is no coordinate map through a layer."""
+    """A layer has no coordinate map."""
 
 
 class AxisMismatchException(Exception):
-    """Two maps are of different axes."""
+    """Two maps are for different axes."""
 
 
 def _window(fn):
-    """(axis, stride, kernel, pad) of a layer that slides a window; each an array of one number, or of one for each
-    axis."""
+    """(axis, stride, kernel, pad) of a layer that slides a window. Each of the last three is an array with one number
+    for all axes or one for each."""
     fields = {**fn.params, **fn.params.get('convolution_param', {}), **fn.params.get('pooling_param', {}),
               **fn.params.get('crop_param', {})}
 
@@ -40,8 +40,8 @@ def _window(fn):
 
 
 def coord_map(fn):
-    """(axis, a, b) of a layer: a coordinate x of its bottom is a * x + b of its top, on the axes behind `axis`; axis
-    None: all of them. a and b have one number for all axes, or one for each."""
+    """(axis, a, b) of a layer: coordinate x of its bottom is a * x + b of its top, on the axes from `axis` on (None:
+    all axes). a and b have one number for all axes, or one for each."""
     if fn.type_name in ('Convolution', 'NdConvolution', 'Pooling', 'Im2col', 'ConvolutionDepthwise', 'DepthwiseConvolution'):
         axis, stride, kernel, pad = _window(fn)
         return axis, 1 / stride, (pad - (kernel - 1) / 2) / stride
@@ -57,7 +57,7 @@ def coord_map(fn):
 
 
 def compose(base_map, next_map):
-    """The map that is `next_map` first, then `base_map`."""
+    """The map that applies `next_map` first, then `base_map`."""
     axis1, a1, b1 = base_map
     axis2, a2, b2 = next_map
     if axis1 is not None and axis2 is not None and axis1 != axis2:
@@ -66,25 +66,25 @@ def compose(base_map, next_map):
 
 
 def inverse(coord_map):
-    """The way back."""
+    """The inverse map."""
     axis, a, b = coord_map
     return axis, 1 / a, -b / a
 
 
 def _bottoms(fn):
-    """The bottoms that have a place: of Crop the first; the second says the size only."""
+    """The bottoms that determine coordinates. For Crop only the first, because the second gives only the size."""
     return fn.inputs[:1] if fn.type_name == 'Crop' else fn.inputs
 
 
 def _maps_down(top):
-    """For each blob that `top` is computed from: the map from it to `top`."""
+    """Blob that `top` is computed from -> the map from it to `top`."""
     maps, waiting = {top: (None, 1, 0)}, [top]
     while waiting:
         blob = waiting.pop()
         try:
             step = coord_map(blob.fn)
         except UndefinedMapException:
-            continue  # nothing below is aligned with what is above
+            continue  # the blobs below it are not aligned with those above
         for bottom in _bottoms(blob.fn):
             if bottom not in maps:
                 maps[bottom] = compose(maps[blob], step)
@@ -93,7 +93,7 @@ def _maps_down(top):
 
 
 def coord_map_from_to(top_from, top_to):
-    """(axis, a, b): a coordinate x of top_from is a * x + b of top_to, by a blob that both are computed from."""
+    """(axis, a, b): coordinate x of top_from is a * x + b of top_to, through a blob that both are computed from."""
     from_maps, to_maps = _maps_down(top_from), _maps_down(top_to)
     for blob, to_map in to_maps.items():
         if blob in from_maps:
@@ -102,8 +102,8 @@ def coord_map_from_to(top_from, top_to):
 
 
 def crop(top_from, top_to):
-    """A Crop layer that cuts top_from to the size and place of top_to. Both must be of one scale, and top_from must
-    begin before top_to, by a whole number of points: else it is an AssertionError, as in Caffe."""
+    """A Crop layer that cuts top_from to the size and place of top_to. Both must have the same scale, and top_from must
+    begin before top_to by a whole number of points. Otherwise raises AssertionError, as in Caffe."""
     axis, a, b = coord_map_from_to(top_from, top_to)
     a, b = np.array(a, ndmin=1), np.array(b, ndmin=1)
     if not np.allclose(a, 1):

@@ -1,4 +1,4 @@
-"""Windows of images to scores of classes: R-CNN (Girshick et al., 2014) with windows that are given."""
+"""Classifies given windows of images, as in R-CNN (Girshick et al., 2014)."""
 import numpy as np
 
 from . import _caffe
@@ -8,8 +8,8 @@ from .proto.caffe_pb2 import TEST
 
 
 class Detector(_caffe.Net):
-    """A deploy net with one input and its weights. context_pad: so many pixels of the input, on each side, show what
-    is around a window. The other arguments are io.Transformer's."""
+    """A deploy net with one input and its weights. context_pad: the number of the input's pixels on each side that show
+    the surroundings of a window. The other arguments are those of io.Transformer."""
 
     def __init__(self, model_file, pretrained_file, mean=None, input_scale=None, raw_scale=None, channel_swap=None,
                  context_pad=None):
@@ -18,7 +18,7 @@ class Detector(_caffe.Net):
         self.configure_crop(context_pad)
 
     def configure_crop(self, context_pad):
-        """How much context crops have. Where a window reaches beyond the image they show the mean."""
+        """Sets the context of crops. Parts of a crop that are outside of the image are filled with the mean."""
         name = self.inputs[0]
         self.crop_dims = np.array(self.blobs[name].shape[2:])
         self.context_pad = context_pad or 0
@@ -41,7 +41,7 @@ class Detector(_caffe.Net):
             if top >= bottom or left >= right:
                 raise ValueError(f'the window {window.tolist()} has nothing of an image of {im.shape[:2]}')
             return io.resize_image(im[top:bottom, left:right], self.crop_dims)
-        # The window grows as the input is larger than its inner part; what lies outside the image stays the mean.
+        # The window grows by the ratio of the input to its inner part. Parts outside of the image keep the mean.
         centre, size = (window[:2] + window[2:]) / 2, (window[2:] - window[:2]) * self.crop_dims / inner
         begin, end = centre - size / 2, centre + size / 2
         inside_begin, inside_end = np.clip(begin, 0, im.shape[:2]), np.clip(end, 0, im.shape[:2])
@@ -73,6 +73,6 @@ class Detector(_caffe.Net):
         return found
 
     def detect_selective_search(self, image_fnames):
-        """Needs a program in MATLAB: not supported."""
+        """Not supported: needs a program in MATLAB."""
         raise NotImplementedError('selective search needs a program in MATLAB; find windows by another one, and call '
                                   'detect_windows')

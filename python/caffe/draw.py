@@ -1,6 +1,7 @@
-"""Pictures of nets: layers as boxes, blobs as the lines between them.
+"""Draws nets: layers as boxes, blobs as the lines between them.
 
-An .svg is drawn here; .dot is Graphviz's text, and any other format is drawn by Graphviz's program `dot`.
+An .svg is drawn by this module, .dot is Graphviz's text format, and any other format is drawn by Graphviz's program
+`dot`.
 """
 import os
 import shutil
@@ -10,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from .proto import caffe_pb2
 
-# What a layer does -> colour (Okabe and Ito's palette), by the first part of its type's name that fits.
+# Part of a type's name -> colour (Okabe and Ito's palette). The first that matches counts.
 COLOURS = (
     (('Convolution', 'Deconvolution', 'DepthwiseConv', 'InnerProduct', 'Embed', 'LSTM', 'RNN'), '#56b4e9'),
     (('Data', 'Input', 'HDF5Data', 'ImageData', 'MemoryData', 'DummyData', 'WindowData', 'Annotated'), '#cc79a7'),
@@ -23,7 +24,7 @@ OTHER = '#c8d0d8'
 
 @dataclass
 class Node:
-    """A layer, with layers in place on its top below it in the same box."""
+    """A layer, and in the same box the layers that work in place on its top."""
     name: str
     lines: list  # (words, colour)
     bottoms: list = field(default_factory=list)  # (number of a node, name of the blob)
@@ -37,7 +38,7 @@ def _colour(type_name):
 
 
 def _sizes(layer):
-    """What a layer's parameters say of its size."""
+    """The sizes in a layer's parameters, as text."""
     for kind in ('convolution_param', 'pooling_param', 'inner_product_param', 'recurrent_param'):
         if not layer.HasField(kind):
             continue
@@ -58,7 +59,7 @@ def _sizes(layer):
 
 
 def _met(layer, phase):
-    """Whether the layer is in a net of this phase, as far as its rules speak of phases."""
+    """Whether the phases in the layer's rules include it in a net of this phase."""
     if phase is None:
         return True
     if layer.include:
@@ -67,7 +68,7 @@ def _met(layer, phase):
 
 
 def graph_of(net_param, phase=None, display_lrm=False):
-    """The nodes of a NetParameter. phase: layers of that phase only; display_lrm: with learning rate multipliers."""
+    """The nodes of a NetParameter. phase: only layers of that phase; display_lrm: show learning rate multipliers."""
     nodes, maker = [], {}
     for name in net_param.input:
         maker[name] = len(nodes)
@@ -96,7 +97,7 @@ def graph_of_net(net):
         if layer.type != 'Split':
             param.layer.add(name=name, type=layer.type)
     made_by = {}
-    for name, layer in net.layer_dict.items():  # a Split's tops are its bottom to people
+    for name, layer in net.layer_dict.items():  # the tops of a Split are shown as its bottom
         if layer.type == 'Split':
             made_by.update((top, net.bottom_names[name][0]) for top in net.top_names[name])
     for layer in param.layer:
@@ -106,7 +107,7 @@ def graph_of_net(net):
 
 
 def dot(nodes, name='net', rankdir='TB', label_edges=True):
-    """The text for Graphviz. label_edges: with the names of the blobs."""
+    """The text for Graphviz. label_edges: show the names of the blobs."""
     lines = [f'digraph {quoteattr(name)} {{', f'  rankdir={rankdir};',
              '  node [shape=box, style="filled,rounded", fontname="sans-serif", fontsize=10];']
     for number, node in enumerate(nodes):
@@ -125,7 +126,7 @@ STYLE = ('text{font:11px system-ui,sans-serif;fill:#1f2328}path{fill:none;stroke
 
 
 def svg(nodes):
-    """A picture without Graphviz: each layer below what it reads."""
+    """An SVG, drawn without Graphviz: each layer is below the layers that it reads from."""
     rank = []
     for node in nodes:
         rank.append(1 + max((rank[bottom] for bottom, _ in node.bottoms), default=-1))
@@ -136,7 +137,7 @@ def svg(nodes):
     place, boxes, lines = {}, [], []
     for row, wide in zip(rows, row_width):
         left, height = (total - wide) / 2, LINE * max(len(nodes[number].lines) for number in row) + 6
-        # Where its bottoms are, from left to right.
+        # Orders the layers of a row from left to right by the places of their bottoms.
         for number in sorted(row, key=lambda number: sum(place[b][0] for b, _ in nodes[number].bottoms) /
                              (len(nodes[number].bottoms) or 1)):
             node, tall = nodes[number], LINE * len(nodes[number].lines) + 6
@@ -158,7 +159,7 @@ def svg(nodes):
 
 
 def get_pydot_graph(caffe_net, rankdir, label_edges=True, phase=None, display_lrm=False):
-    """The picture of a NetParameter as a graph of pydot, which must be installed."""
+    """A NetParameter as a graph of pydot, which must be installed."""
     try:
         import pydot
     except ImportError:
@@ -187,7 +188,7 @@ def draw_net(caffe_net, rankdir='TB', ext='png', phase=None, display_lrm=False):
 
 
 def draw_net_to_file(caffe_net, filename, rankdir='TB', phase=None, display_lrm=False):
-    """Writes the picture; the end of the file's name says its format."""
+    """Writes the picture in the format given by the file's extension."""
     ext = os.path.splitext(filename)[1][1:]
     if not ext:
         raise ValueError(f'{filename}: the end of the name must say the format, such as .svg')

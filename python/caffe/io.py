@@ -1,4 +1,4 @@
-"""Arrays to and from Caffe's messages and images, and what nets want their images to be like."""
+"""Converts arrays to and from Caffe's messages and images, and prepares images for nets."""
 import numpy as np
 
 from . import _caffe
@@ -44,7 +44,7 @@ def blobprotovector_str_to_arraylist(text):
 
 
 def array_to_datum(arr, label=None):
-    """An image (channels x height x width) as a Datum: bytes where it is of uint8, else float_data."""
+    """An image (channels x height x width) as a Datum: bytes if its type is uint8, else float_data."""
     arr = np.asarray(arr)
     if arr.ndim != 3:
         raise ValueError(f'a Datum has three axes (channels, height, width), the array {arr.ndim}')
@@ -66,7 +66,7 @@ def datum_to_array(datum):
     return values.reshape(datum.channels, datum.height, datum.width)
 
 
-# The parts of red, green and blue in gray, by which Caffe (scikit-image) weighs them; OpenCV has others.
+# The weights of red, green and blue in gray that Caffe uses (from scikit-image); OpenCV has others.
 _GRAY = np.array([[0.2125], [0.7154], [0.0721]], np.float32)
 
 
@@ -77,7 +77,7 @@ def load_image(filename, color=True):
 
 
 def _weights(size, new_size, order):
-    """For each of the new positions of an axis two old ones and the part of the second."""
+    """For each new position of an axis, two old positions and the weight of the second."""
     centre = (np.arange(new_size) + 0.5) * size / new_size - 0.5
     if order == 0:
         nearest = np.clip(np.floor(centre + 0.5).astype(int), 0, size - 1)
@@ -88,8 +88,8 @@ def _weights(size, new_size, order):
 
 
 def resize_image(im, new_dims, interp_order=1):
-    """An image (height x width x channels) in another size (height, width). interp_order 0 takes the nearest pixel, 1 is
-    linear between pixels; 2 to 5 are splines of that order, by SciPy."""
+    """Resizes an image (height x width x channels) to new_dims (height, width). interp_order 0 takes the nearest pixel,
+    1 interpolates linearly, 2 to 5 use splines of that order and need SciPy."""
     if interp_order not in range(6):
         raise ValueError(f'interp_order {interp_order}: it must be 0 (nearest), 1 (linear), or 2 to 5 (splines)')
     if interp_order > 1:
@@ -125,10 +125,10 @@ def oversample(images, crop_dims):
 
 
 class Transformer:
-    """Makes images (height x width x channels, 0 to 1) what the inputs of a net expect, and back.
+    """Converts images (height x width x channels, 0 to 1) to what the inputs of a net expect, and back.
 
-    inputs: the shape of each input blob: {'data': net.blobs['data'].shape}. What is not set is left out; the order
-    is: size, transpose, channel_swap, raw_scale, mean, input_scale."""
+    inputs: the shape of each input blob: {'data': net.blobs['data'].shape}. Steps that are not set are skipped. Their
+    order is: size, transpose, channel_swap, raw_scale, mean, input_scale."""
 
     def __init__(self, inputs):
         self.inputs = inputs
@@ -140,7 +140,7 @@ class Transformer:
             raise KeyError(f"'{in_}' is not one of the inputs: {', '.join(map(str, self.inputs))}")
 
     def preprocess(self, in_, data):
-        """An image as the input wants it (channels x height x width once set_transpose has said so)."""
+        """Converts an image for the input (to channels x height x width, if set_transpose was called so)."""
         self._check(in_)
         values = np.array(data, np.float32)
         if values.ndim == 2:
@@ -161,7 +161,7 @@ class Transformer:
         return values
 
     def deprocess(self, in_, data):
-        """The image that preprocess has made this of, but for its size."""
+        """Inverts preprocess, except for the size."""
         self._check(in_)
         values = np.array(data, np.float32).squeeze()
         if values.ndim == 2:
@@ -179,27 +179,28 @@ class Transformer:
         return values
 
     def set_transpose(self, in_, order):
-        """The order of axes: (2, 0, 1) brings the channels to the front."""
+        """Sets the order of axes: (2, 0, 1) moves the channels to the front."""
         self._check(in_)
         if len(order) != len(self.inputs[in_]) - 1:
             raise ValueError(f'{len(self.inputs[in_]) - 1} axes are needed, not {order}')
         self.transpose[in_] = tuple(order)
 
     def set_channel_swap(self, in_, order):
-        """The order of channels: (2, 1, 0) makes red, green, blue the other way round, as Caffe's models have it."""
+        """Sets the order of channels: (2, 1, 0) turns red, green, blue into blue, green, red, as Caffe's models
+        expect."""
         self._check(in_)
         if len(order) != self.inputs[in_][1]:
             raise ValueError(f"'{in_}' has {self.inputs[in_][1]} channels, the order {len(order)}")
         self.channel_swap[in_] = list(order)
 
     def set_raw_scale(self, in_, scale):
-        """A factor before the mean is subtracted: 255 for models that were trained on bytes."""
+        """Sets a factor that is applied before the mean is subtracted: 255 for models that were trained on bytes."""
         self._check(in_)
         self.raw_scale[in_] = scale
 
     def set_mean(self, in_, mean):
-        """What is subtracted: a value for each channel, or an array channels x height x width, which is resized to the
-        input's size if it is of another."""
+        """Sets the mean that is subtracted: a value for each channel, or an array channels x height x width, which is
+        resized to the input's size."""
         self._check(in_)
         mean = np.asarray(mean, np.float32)
         channels, size = self.inputs[in_][1], tuple(self.inputs[in_][2:])
@@ -214,6 +215,6 @@ class Transformer:
         self.mean[in_] = mean
 
     def set_input_scale(self, in_, scale):
-        """A factor after the mean is subtracted."""
+        """Sets a factor that is applied after the mean is subtracted."""
         self._check(in_)
         self.input_scale[in_] = scale

@@ -1,4 +1,4 @@
-"""Parts of SSD's nets for a NetSpec, by the names that SSD's scripts (ssd_pascal.py and others) call them by.
+"""Parts of SSD's nets for a NetSpec, with the names that SSD's scripts (ssd_pascal.py and others) use.
 
     from caffe.model_libs import *
 
@@ -9,7 +9,7 @@
 """
 import os
 
-import caffe  # noqa: F401  pylint: disable=unused-import  scripts take it from here
+import caffe  # noqa: F401  pylint: disable=unused-import  scripts import it from here
 from caffe import layers as L
 from caffe import params as P
 from caffe.proto import caffe_pb2
@@ -21,12 +21,12 @@ def check_if_exist(path):
 
 
 def make_if_not_exist(path):
-    """Makes a folder, and those above it."""
+    """Makes a folder and its parents."""
     os.makedirs(path, exist_ok=True)
 
 
 def UnpackVariable(var, num):
-    """A list of `num` values: of a value, or a list of one, that many times."""
+    """A list of `num` values. A single value, or a list of one, is repeated."""
     values = list(var) if isinstance(var, (list, tuple)) else [var]
     if len(values) not in (1, num):
         raise ValueError(f'{var} must be one value, or {num}')
@@ -34,7 +34,7 @@ def UnpackVariable(var, num):
 
 
 def _learned(lr_mult=1):
-    """The parameters of a convolution with a bias."""
+    """Fields for the learned parameters of a convolution with a bias."""
     return {'param': [{'lr_mult': lr_mult, 'decay_mult': 1}, {'lr_mult': 2 * lr_mult, 'decay_mult': 0}],
             'weight_filler': {'type': 'xavier'}, 'bias_filler': {'type': 'constant', 'value': 0}}
 
@@ -49,7 +49,7 @@ def ConvBNLayer(net, from_layer, out_layer, use_bn, use_relu, num_output, kernel
                 scale_prefix='', scale_postfix='_scale', bias_prefix='', bias_postfix='_bias', **bn_params):
     """A convolution, then BatchNorm with Scale or Bias (use_bn), then ReLU (use_relu), all on one blob.
 
-    bn_params: eps, moving_average_fraction; use_global_stats keeps statistics and scale as they are."""
+    bn_params: eps, moving_average_fraction; use_global_stats freezes statistics and scale."""
     fields = _learned(lr_mult)
     if use_bn:
         fields = {'param': fields['param'][:1], 'weight_filler': {'type': 'gaussian', 'std': 0.01}, 'bias_term': False}
@@ -83,7 +83,7 @@ def ConvBNLayer(net, from_layer, out_layer, use_bn, use_relu, num_output, kernel
 
 def CreateAnnotatedDataLayer(source, batch_size=32, backend=P.Data.LMDB, output_label=True, train=True,
                              label_map_file='', anno_type=None, transform_param=None, batch_sampler=None):
-    """The data of the phase TRAIN or TEST, and their boxes (output_label), from what convert_annoset has written."""
+    """The data of the phase TRAIN or TEST, and their boxes (output_label), from a database of convert_annoset."""
     annotated = {'label_map_file': label_map_file, 'batch_sampler': [{}] if batch_sampler is None else batch_sampler}
     if anno_type is not None:
         annotated['anno_type'] = anno_type
@@ -113,8 +113,8 @@ def ResBody(net, from_layer, block_name, out2a, out2b, out2c, stride, use_branch
 
 
 def InceptionTower(net, from_layer, tower_name, layer_params, **bn_param):
-    """Layers one behind the other, each from a dictionary of fields, its `name` behind tower_name: a pooling if the name
-    says so, else a convolution with BatchNorm, Bias and ReLU. Returns the last top."""
+    """A sequence of layers, each from a dictionary of fields, named tower_name and its `name`: a pooling if its name
+    contains "pool", else a convolution with BatchNorm, Bias and ReLU. Returns the last top."""
     for params in layer_params:
         fields = dict(params)
         name = f"{tower_name}/{fields.pop('name')}"
@@ -151,7 +151,7 @@ def _fully_connected(net, below, fully_conv, reduced, dropout, kernel, dilation)
 
 
 def _freeze(net, names):
-    """Makes layers, where the net has them, keep their parameters."""
+    """Freezes the parameters of those of the layers that the net has."""
     for name in names:
         if name in net.keys():
             net.update(name, {**_learned(), 'param': [{'lr_mult': 0, 'decay_mult': 0}] * 2})
@@ -189,7 +189,7 @@ def VGGNetBody(net, from_layer, need_fc=True, fully_conv=False, reduced=False, d
     """The 16 layers of VGG, without the last one; without the three last if not need_fc.
 
     fully_conv: fc6 and fc7 are convolutions, small ones if `reduced`; dilated: pool5 and fc6 keep the size; nopool:
-    convolutions of stride 2 in place of pooling; freeze_layers: layers that do not learn."""
+    convolutions of stride 2 instead of pooling; freeze_layers: layers whose parameters are frozen."""
     below, dilation = net[from_layer], 1
     for block, (channels, count) in enumerate(((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)), 1):
         more = {'dilation': dilation} if block == 5 else {}
@@ -252,7 +252,7 @@ def _pooling(kind, stride=1):
 
 
 def _convolution(channels, kernel, stride=1):
-    """One that keeps the size, or has stride 2 and no padding; kernel: a size, or height and width."""
+    """A convolution that keeps the size, or has stride 2 and no padding. kernel: a size, or height and width."""
     if not isinstance(kernel, tuple):
         return {'num_output': channels, 'kernel_size': kernel, 'stride': stride, 'pad': _same(kernel) if stride == 1 else 0}
     return {'num_output': channels, 'kernel_size': list(kernel), 'stride': [1, 1], 'pad': [_same(each) for each in kernel]}
@@ -335,7 +335,7 @@ def InceptionV3Body(net, from_layer, output_pred=False, **bn_param):
 
 
 def _of_layer(values, number, what, count):
-    """Those of one of `count` layers, as a list; empty where there are none for any."""
+    """The values for one of `count` layers, as a list; empty if there are no values for any layer."""
     if not values:
         return []
     if len(values) != count:
@@ -352,8 +352,9 @@ def CreateMultiBoxHead(net, data_layer='data', num_classes=0, from_layers=(), us
     """The boxes that SSD finds on `from_layers`: the blobs mbox_loc, mbox_conf and mbox_priorbox of all of them, and
     mbox_objectness if asked for, in a list, as MultiBoxLoss and DetectionOutput read them.
 
-    For each layer there may be: min_sizes and max_sizes (one or several, in pixels) and aspect_ratios of its priors, the
-    step between them, a scale to normalize by (normalizations; -1: not), a convolution before (inter_layer_depth)."""
+    Optional values for each layer: min_sizes and max_sizes (one or several, in pixels) and aspect_ratios of its priors,
+    the step between priors, a scale for normalization (normalizations; -1: none), the outputs of a convolution before
+    (inter_layer_depth)."""
     if not num_classes or num_classes < 0:
         raise ValueError(f'num_classes is {num_classes}, and must be at least 1')
     if data_layer not in net.keys():

@@ -8,8 +8,8 @@
     n.loss = L.SoftmaxWithLoss(n.ip, n.label)
     open('train.prototxt', 'w').write(str(n.to_proto()))
 
-layers.Type(bottoms..., field=value, ...) is a layer of any type; a field that LayerParameter does not have itself is
-one of the type's own parameters (convolution_param, ...). params.Type.NAME is a value of an enumeration of these.
+layers.Type(bottoms..., field=value, ...) is a layer of any type; a field that LayerParameter itself does not have
+belongs to the type's own parameters (convolution_param, ...). params.Type.NAME is a value of an enumeration of these.
 """
 from collections import Counter, OrderedDict
 
@@ -17,7 +17,7 @@ from .proto import caffe_pb2
 
 
 def param_name_dict():
-    """The names of the layers' parameters as types write them, and as fields: {'Convolution': 'convolution', ...}."""
+    """The names of layer parameters, by type and by field: {'Convolution': 'convolution', ...}."""
     names = {}
     for field in caffe_pb2.LayerParameter.DESCRIPTOR.fields:
         if field.message_type and field.name.endswith('_param') and field.message_type.name.endswith('Parameter'):
@@ -25,13 +25,13 @@ def param_name_dict():
     return names
 
 
-# Types whose parameters are those of another one, as far as names do not say so.
+# Types that use the parameters of another type, unless the name shows it.
 _PARAMETERS_OF = {'Deconvolution': 'convolution', 'LSTM': 'recurrent', 'RNN': 'recurrent',
                   'SoftmaxWithLoss': 'softmax', 'EuclideanLoss': 'loss'}
 
 
 def _wanted(field):
-    """What the value of a field must be, in words."""
+    """A description of the values that a field takes."""
     if field.message_type:
         return f'a dictionary with fields of {field.message_type.name}'
     if field.enum_type:
@@ -42,13 +42,14 @@ def _wanted(field):
 
 
 def is_repeated(field):
-    """A descriptor's; protobuf has had `is_repeated` since version 6, and no `label` since 7."""
+    """Whether the field of a descriptor is repeated. protobuf has `is_repeated` since version 6, and no `label` since
+    7."""
     known = getattr(field, 'is_repeated', None)
     return field.label == field.LABEL_REPEATED if known is None else known
 
 
 def assign_proto(message, name, value, where=''):
-    """Sets a field: of a message by a dictionary, a repeated one by a list (of dictionaries). Errors name the field,
+    """Sets a field: a message from a dictionary, a repeated field from a list (of dictionaries). Errors name the field,
     after `where`."""
     field = message.DESCRIPTOR.fields_by_name.get(name)
     if field is None:
@@ -108,7 +109,7 @@ class Function:
         self.tops = tuple(Top(self, n) for n in range(self.ntop))
 
     def _named(self, thing, names, autonames):
-        """The name of a top, or of this layer: the one that was given, or the type with the next number."""
+        """The name of a top, or of this layer: the given one, or the type with the next number."""
         if thing not in names:
             autonames[self.type_name] += 1
             names[thing] = f'{self.type_name}{autonames[self.type_name]}'

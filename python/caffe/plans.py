@@ -1,4 +1,4 @@
-"""Plans: what training takes in memory and time, before it runs."""
+"""Plans: the memory and time that training takes, before it runs."""
 import json
 import os
 import re
@@ -10,8 +10,8 @@ import tempfile
 class Plan(dict):
     """The numbers of a plan, by the keys of `layrub plan --format=json` (docs/will-it-fit.md): bytes and seconds.
 
-    graph_text and plan_text are the plan itself (docs/plan-format.md). In a notebook it is a picture: which bytes
-    hold what while an iteration runs."""
+    graph_text and plan_text are the plan itself (docs/plan-format.md). A notebook shows it as a picture of which bytes
+    hold which tensor during an iteration."""
 
     def __init__(self, numbers, graph_text, plan_text):
         super().__init__(numbers)
@@ -19,7 +19,7 @@ class Plan(dict):
 
     @property
     def fits(self):
-        """Whether the plan stays within the budget."""
+        """Whether the plan is within the budget."""
         return self['verdict'] == 'fits'
 
     def _repr_svg_(self):
@@ -43,7 +43,7 @@ def plan_of(numbers, graph_text, plan_text):
 
 
 def _program():
-    """Where the program layrub is: beside the package as it is built or installed, else on PATH."""
+    """The path of the program layrub: next to the package, built or installed, or else on PATH."""
     here = os.path.dirname(os.path.abspath(__file__))
     for place in ('bin', '../../bin'):
         path = os.path.normpath(os.path.join(here, place, 'layrub'))
@@ -56,13 +56,13 @@ def _program():
 
 
 def _in_python(message):
-    """What the program says, without the prefixes of its log, and with its flags as arguments of plan."""
+    """A message of the program, without log prefixes and with flags spelled as arguments of plan."""
     message = re.sub(r'(?m)^[IWEF]\d{4} [\d:.]+ +\d+ \S+\] ', '', message)
     return re.sub(r'--(\w+)=', lambda flag: {'placement': 'strategy'}.get(flag[1], flag[1]) + '=', message)
 
 
 def _is_solver(path):
-    """Of a solver, that is, and not of a net: only solvers have these fields outside of braces."""
+    """Whether the prototxt is a solver: only solvers have these fields outside of braces."""
     with open(path, encoding='utf-8', errors='replace') as file:
         text = re.sub(r'#.*', '', file.read())
     depth, outside = 0, []
@@ -75,9 +75,8 @@ def _is_solver(path):
 
 
 def plan(prototxt, strategy=None, device_memory=None, **flags):
-    """What training the net of a prototxt, a net's or a solver's, takes: a Plan, even where it does not fit.
-
-    Nothing runs, and data sets need not be there. Further flags are those of `layrub plan`:
+    """Returns the Plan of training for a prototxt of a net or a solver, even if it does not fit. Nothing runs, and data
+    sets need not exist. Other keyword arguments are flags of `layrub plan`:
 
         caffe.plan('solver.prototxt', 'hybrid', '2GiB', batch=64, machine='k40')"""
     with tempfile.TemporaryDirectory() as folder:

@@ -1,11 +1,11 @@
-"""How the programs beside this package begin and end."""
+"""Runs the programs next to this package."""
 import os
 import sys
 
 
 def run(main, *errors):
-    """Ends the program with the exit code that main() returns, or, where it raises an OSError, a ValueError or one of
-    `errors`, with 1 and one sentence that names the program."""
+    """Exits with the code that main() returns. If main() raises an OSError, a ValueError or one of `errors`, prints one
+    sentence that names the program and exits with 1."""
     try:
         code = main()
     except (OSError, ValueError, *errors) as error:

@@ -1,4 +1,4 @@
-"""What nets and solvers of the library have besides in Python: blobs by name, and passes over arrays."""
+"""Adds Python methods to the library's nets and solvers: blobs by name, and passes over arrays."""
 from collections import OrderedDict
 
 import numpy as np
@@ -9,7 +9,7 @@ from .plans import plan_of
 
 
 def _method(*classes):
-    """Makes a function a method of classes of the library."""
+    """Decorator: adds a function as a method to classes of the library."""
     def add(function):
         for each in classes:
             setattr(each, function.__name__, function)
@@ -18,7 +18,8 @@ def _method(*classes):
 
 
 def _lasting(function):
-    """Makes a function a property of Net that is computed once: how a net is wired never changes."""
+    """Decorator: makes a function a property of Net that is computed once, because the connections of a net never
+    change."""
     key = '_lasting_' + function.__name__
 
     def value(self):
@@ -48,7 +49,7 @@ def layer_dict(self):
 
 @_lasting
 def params(self):
-    """For each layer that has parameters its blobs: weights, then biases."""
+    """For each layer with parameters, its blobs: weights, then biases."""
     return OrderedDict((name, layer.blobs) for name, layer in self.layer_dict.items() if len(layer.blobs) > 0)
 
 
@@ -66,14 +67,14 @@ def outputs(self):
 
 @_lasting
 def top_names(self):
-    """For each layer the names of its tops."""
+    """For each layer, the names of its tops."""
     return OrderedDict((name, [self._blob_names[i] for i in self._top_ids(number)])
                        for number, name in enumerate(self._layer_names))
 
 
 @_lasting
 def bottom_names(self):
-    """For each layer the names of its bottoms."""
+    """For each layer, the names of its bottoms."""
     return OrderedDict((name, [self._blob_names[i] for i in self._bottom_ids(number)])
                        for number, name in enumerate(self._layer_names))
 
@@ -101,11 +102,11 @@ def _fill(net, names, arrays, side):
 
 @_method(Net)
 def forward(self, blobs=None, start=None, end=None, **kwargs):
-    """A forward pass, of the layers from `start` to `end`, both included, if these are given: it then runs without the
-    net's memory plan, and so may a backward from any layer after it.
+    """Runs a forward pass. If `start` or `end` is given, runs the layers from `start` to `end`, both included, without
+    the net's memory plan; afterwards a backward pass from any layer is possible.
 
     kwargs: an array for each input, by name. Returns the arrays of the outputs (of the tops of layer `end`) and of
-    `blobs`, by name. They show the blobs: copy what is to outlive the next pass."""
+    `blobs`, by name. They show the blobs: copy values that you need after the next pass."""
     first = 0 if start is None else _layer_number(self, start)
     last = len(self._layer_names) - 1 if end is None else _layer_number(self, end)
     names = self.outputs if end is None else self.top_names[end]
@@ -117,10 +118,10 @@ def forward(self, blobs=None, start=None, end=None, **kwargs):
 
 @_method(Net)
 def backward(self, diffs=None, start=None, end=None, **kwargs):
-    """A backward pass, of the layers from `start` down to `end`, both included, if these are given.
+    """Runs a backward pass. If `start` or `end` is given, runs the layers from `start` down to `end`, both included.
 
-    kwargs: an array of derivatives for each output, by name. Returns those of the inputs (of the bottoms of layer
-    `end`), as far as a memory plan has not given them up, and of the blobs `diffs`, by name."""
+    kwargs: an array of derivatives for each output, by name. Returns those of the inputs (or of the bottoms of layer
+    `end`) that a memory plan has not dropped, and those of the blobs `diffs`, by name."""
     first = len(self._layer_names) - 1 if start is None else _layer_number(self, start)
     last = 0 if end is None else _layer_number(self, end)
     names = self.inputs if end is None else self.bottom_names[end]
@@ -132,7 +133,7 @@ def backward(self, diffs=None, start=None, end=None, **kwargs):
 
 
 def _batches(net, arrays):
-    """(items, arrays) for each batch of the net; the last one is filled up with zeros."""
+    """Yields (items, arrays) for each batch of the net; the last one is padded with zeros."""
     sizes = {name: len(values) for name, values in arrays.items()}
     if not any(sizes.values()):
         raise ValueError('arrays with at least one item are needed')
@@ -157,7 +158,7 @@ def _join(lists):
 
 @_method(Net)
 def forward_all(self, blobs=None, **kwargs):
-    """forward for any number of items, batch by batch: arrays of all items, by name."""
+    """Runs forward for any number of items, batch by batch. Returns arrays of all items, by name."""
     found = {}
     for items, batch in _batches(self, kwargs):
         _append(found, self.forward(blobs, **batch), items)
@@ -166,8 +167,8 @@ def forward_all(self, blobs=None, **kwargs):
 
 @_method(Net)
 def forward_backward_all(self, blobs=None, diffs=None, **kwargs):
-    """forward and backward for any number of items. kwargs: arrays for the inputs, and derivatives for the outputs.
-    Returns two dictionaries of arrays of all items: values and derivatives."""
+    """Runs forward and backward for any number of items. kwargs: arrays for the inputs, and derivatives for the
+    outputs. Returns two dictionaries of arrays of all items: values and derivatives."""
     values, derivatives = {}, {}
     for items, batch in _batches(self, kwargs):
         tops = {name: batch.pop(name) for name in self.outputs if name in batch}
@@ -178,7 +179,7 @@ def forward_backward_all(self, blobs=None, diffs=None, **kwargs):
 
 @_method(Net)
 def set_input_arrays(self, data, labels):
-    """Gives a MemoryData layer, the net's first, its images (N x C x H x W) and labels (N)."""
+    """Sets the images (N x C x H x W) and labels (N) of the MemoryData layer that is the net's first layer."""
     labels = np.ascontiguousarray(labels, np.float32)
     if labels.ndim == 1:
         labels = labels[:, np.newaxis, np.newaxis, np.newaxis]
@@ -187,11 +188,11 @@ def set_input_arrays(self, data, labels):
 
 @_method(Net, Solver)
 def plan(self, strategy=None, device_memory=None, host_memory=None):
-    """What an iteration takes in memory and time under a strategy, within a budget: a caffe.Plan. Nothing changes.
+    """Plans an iteration under a strategy, within a budget, and returns a caffe.Plan. Changes nothing.
 
         net.plan('hybrid', '2GiB')['device_peak_bytes']
 
-    Of a solver, test nets and history are included."""
+    For a solver, test nets and history are included."""
     return plan_of(*self._plan(strategy, device_memory, host_memory))
 
 

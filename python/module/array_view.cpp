@@ -18,16 +18,16 @@ using caffe::SyncedMemory;
 
 namespace {
 
-/// Who has called the Python code of this thread.
+/// Who has called the Python code that this thread runs.
 thread_local InPython::Caller caller = InPython::kCallback;
 
-/// The net under whose plan the memory is; null: none.
+/// The net whose plan the memory belongs to, or null.
 const caffe::PlannedNet<float>* PlanOf(const SyncedMemory& memory) {
   const Binding* const binding = memory.binding();
   return binding ? dynamic_cast<const caffe::PlannedNet<float>*>(binding->resolver) : nullptr;
 }
 
-/// The memory of `owners` that no plan has.
+/// The memory of the blobs and parameters of `owners`.
 std::set<const SyncedMemory*> MemoryOf(const Owners& owners) {
   std::set<const SyncedMemory*> memory;
   const auto add = [&](const caffe::Blob<float>& blob) {
@@ -43,7 +43,7 @@ std::set<const SyncedMemory*> MemoryOf(const Owners& owners) {
   return memory;
 }
 
-/// The bytes that all arrays of one memory show. For holders of Python's lock.
+/// The bytes that all arrays of one memory show. Callers must hold Python's lock.
 class View {
  public:
   explicit View(const boost::shared_ptr<SyncedMemory>& memory)
@@ -60,8 +60,8 @@ class View {
     }
   }
 
-  /// Why what was last written into an array that has ended is lost; null: it is not, or whoever
-  /// called has been told.
+  /// Why values written into a deleted array were lost; null if none were, or the error has been
+  /// raised.
   static std::exception_ptr& Loss() {
     static std::exception_ptr loss;
     return loss;
@@ -80,7 +80,7 @@ class View {
     };
     for (const auto& [key, weak] : All()) {
       const std::shared_ptr<View> view = weak.lock();
-      // Memory of others is not touched: a net of theirs may be at work in another thread.
+      // Memory of others is left alone: another thread may be running their net.
       if (view && (memory.count(key) || (view->planned_by_ && of_net(view->planned_by_))))
         views.push_back(view);
     }
@@ -90,10 +90,12 @@ class View {
   float* values() { return values_.data(); }
   bool has_value() const { return has_value_; }
 
-  /// Shows what the memory holds; throws where it holds nothing and somebody may want it.
+  /// Shows the values of the memory. Throws if there are none, or shows NaN if the caller is
+  /// kShapes.
   void Take() {
     if (caller == InPython::kShapes && !InReach()) return Blank();
-    // A plan that has given up what a layer has made of an input has the input yet.
+    // If the plan has dropped what a layer computed in place on an input, the input itself is still
+    // there.
     const auto* const plan = PlanOf(*memory_);
     if (plan != nullptr) planned_by_ = &plan->net();
     const bool given_up = plan && !Readable(*memory_);
@@ -103,7 +105,8 @@ class View {
     told_ = false;
   }
 
-  /// The same where Python goes on after the library has worked.
+  /// Shows the new values after a call into the library. Does not throw for a dropped value, but
+  /// shows NaN and warns.
   void Refresh() {
     if (InReach()) return Take();
     if (caller != InPython::kCallback) return;
@@ -114,14 +117,14 @@ class View {
     told_ = true;
   }
 
-  /// What was written into the arrays goes into the memory. Nothing where nothing was written:
-  /// memory may have changed since by way of another blob, and to take a value for a new one has a
-  /// meaning, of an input say. Throws where the value is given up and cannot be set anew.
+  /// Writes the arrays' values to the memory if Python has changed them. If not, does nothing: the
+  /// memory may have changed through another blob, and writing marks a value as new, which matters
+  /// for inputs. Throws if the value was dropped and cannot be set.
   void Give() {
     if (std::memcmp(shown_.data(), values(), Size()) == 0) return;
     if (has_value_ ? !InReach() : caller != InPython::kCallback) return;
     const std::vector<float> written = values_;
-    if (!has_value_) values_ = shown_;  // an error is told once
+    if (!has_value_) values_ = shown_;  // an error is reported once
     std::memcpy(memory_->mutable_cpu_data(), written.data(), Size());
     values_ = shown_ = written;
     has_value_ = true;
@@ -146,11 +149,12 @@ class View {
   }
 
   const boost::shared_ptr<SyncedMemory> memory_;
-  std::vector<float> values_;  ///< whose bytes NumPy knows: they stay where they are
-  std::vector<float> shown_;   ///< what is in values_ when nobody has written there
-  const caffe::Net<float>* planned_by_ = nullptr;  ///< the net whose plan has, or had, the memory
-  bool has_value_ = false;                         ///< else NaN
-  bool told_ = false;                              ///< so does the log say
+  std::vector<float> values_;  ///< NumPy has pointers to these bytes: they must not move
+  std::vector<float> shown_;   ///< values_ as of the last exchange: differs if Python has written
+  const caffe::Net<float>* planned_by_ =
+      nullptr;              ///< the net whose plan the memory belongs to, or did
+  bool has_value_ = false;  ///< false: values_ are NaN
+  bool told_ = false;       ///< the log has the warning about NaN
 };
 
 void Refresh(const Owners& owners) {

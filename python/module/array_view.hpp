@@ -14,30 +14,31 @@ namespace pycaffe {
 
 namespace py = pybind11;
 
-/// An array of `shape` that shows `memory`: what Python writes into it is written there, and
-/// after each call into the library it shows what is there then.
+/// Returns an array of `shape` that shows `memory`. Values that Python writes into the array are
+/// written to `memory` at the next call into the library, and after the call the array shows the
+/// current values.
 ///
-/// The bytes of a blob move from pass to pass, and NumPy's do not. So an array shows bytes of its
-/// own, one copy for all arrays of the same memory, which are exchanged with the blob where
-/// Python and the library call each other (InLibrary, InPython) and when the last array ends.
-/// They outlive blob and net. A value that a plan has given up since then is shown as NaN, with a
-/// line in the log. Throws caffe::Error, with the reason, where there is no value already now.
+/// The bytes of a blob may move from pass to pass, but those of a NumPy array cannot. So arrays
+/// have their own copy of the bytes, one for all arrays of the same memory. It is exchanged with
+/// the blob when Python and the library call each other (InLibrary, InPython), and when the last
+/// array is deleted. It may outlive blob and net. If a plan drops the value later, the array shows
+/// NaN and the log has a warning. Throws caffe::Error, with the reason, if there is no value now.
 py::array_t<float> ViewOf(const boost::shared_ptr<caffe::SyncedMemory>& memory,
                           const std::vector<int>& shape);
-/// Whether ViewOf would find a value.
+/// Whether the memory has a value, so that ViewOf does not throw.
 bool Readable(const caffe::SyncedMemory& memory);
 
-/// Whose arrays a call is about: those that show memory of these nets and blobs. Other threads may
-/// be at work with others.
+/// The nets and blobs that a call uses. Only arrays that show their memory are exchanged, since
+/// other threads may be using others.
 struct Owners {
   std::vector<const caffe::Net<float>*> nets;
   std::vector<const caffe::Blob<float>*> blobs;
 };
 inline Owners Of(const caffe::Net<float>& net) { return {{&net}, {}}; }
 
-/// While one lives, Python has called the library: what was written into arrays of `owners` is in
-/// the blobs, and what the library does shows in the arrays afterwards. Where several solvers
-/// train, each in a thread of its own, other threads run meanwhile.
+/// Scope of a call from Python into the library. The constructor writes the arrays of `owners` to
+/// the blobs, and the destructor shows the new values in the arrays. If several solvers train, each
+/// in its own thread, the scope releases Python's lock so that other threads can run.
 class InLibrary {
  public:
   explicit InLibrary(Owners owners = {});
@@ -48,17 +49,18 @@ class InLibrary {
   std::optional<py::gil_scoped_release> others_run_;
 };
 
-/// While one lives, the library, at work for `owners`, has called Python, whose lock it holds.
+/// Scope of a call from the library, which is working for `owners`, into Python. Holds Python's
+/// lock.
 class InPython {
  public:
   enum Caller {
-    kCallback,  ///< any value that is there can be had
-    kLayer,     ///< a layer at work, of its own net: its operands can be had
-    kShapes     ///< a layer that looks at shapes: an operand may have no value, and is NaN then
+    kCallback,  ///< any existing value may be read
+    kLayer,     ///< a running layer: only its operands may be read
+    kShapes     ///< a layer's setup or reshape: an operand without a value is NaN
   };
   InPython(Caller caller, Owners owners);
   ~InPython();
-  /// To be called last, unless there was an error: what was written into arrays goes into blobs.
+  /// Writes the arrays to the blobs. Call it last, unless there was an error.
   void Return();
 
  private:

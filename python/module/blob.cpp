@@ -12,7 +12,7 @@ namespace pycaffe {
 
 namespace {
 
-/// The handles of owned blobs.
+/// The live handles of owned blobs.
 std::map<const Blob<float>*, boost::weak_ptr<BlobHandle>>& Handles() {
   static auto* const handles = new std::map<const Blob<float>*, boost::weak_ptr<BlobHandle>>;
   return *handles;  // blobs may live until the program ends

@@ -13,8 +13,8 @@ namespace pycaffe {
 using caffe::Blob;
 using caffe::Layer;
 
-/// caffe.Blob: a blob that Python and the library own together, or one that is lent to a Python
-/// layer, until its net ends (Forget).
+/// caffe.Blob: a blob that Python and the library share, or one that is lent to a Python layer
+/// until its net is deleted (Forget).
 class BlobHandle {
  public:
   explicit BlobHandle(Blob<float>* lent) : blob_(lent) {}
@@ -22,9 +22,9 @@ class BlobHandle {
   BlobHandle(const BlobHandle&) = delete;
   BlobHandle& operator=(const BlobHandle&) = delete;
   void Forget() { blob_ = nullptr; }
-  /// Throws where it is forgotten.
+  /// Throws after Forget.
   Blob<float>& get() const;
-  /// Throws where the blob is lent.
+  /// Throws if the blob is lent.
   const boost::shared_ptr<Blob<float>>& owned() const;
 
  private:
@@ -36,14 +36,15 @@ class BlobHandle {
   Blob<float>* blob_;
 };
 using BlobPtr = boost::shared_ptr<BlobHandle>;
-/// The same one, and so the same object of Python, each time, while somebody holds it.
+/// Returns the handle of a blob: the same one, and so the same Python object, as long as it is
+/// alive.
 BlobPtr HandleOf(const boost::shared_ptr<Blob<float>>& blob);
 
-/// The shape that arguments give, one integer each. Throws TypeError where they are others.
+/// The shape given by arguments, one integer each. Throws TypeError if one is not an integer.
 std::vector<int> ShapeOf(const py::args& dims);
 
-/// caffe.Layer: a layer of a net, and the base of the classes that python_param names. Their
-/// objects are tied to the library's layer when that is set up, until it ends.
+/// caffe.Layer: a layer of a net, and the base of the classes that python_param names. An object of
+/// such a class is tied to the library's layer from the layer's set-up to its deletion.
 class LayerHandle {
  public:
   LayerHandle() = default;
@@ -51,7 +52,7 @@ class LayerHandle {
       : owned_(std::move(layer)), layer_(owned_.get()) {}
   virtual ~LayerHandle() = default;
   void Tie(Layer<float>* layer) { layer_ = layer; }
-  /// Throws where there is none.
+  /// Throws if there is no layer.
   Layer<float>& get() const;
 
  private:
@@ -60,13 +61,13 @@ class LayerHandle {
 };
 using LayerPtr = boost::shared_ptr<LayerHandle>;
 
-/// caffe._caffe.BlobVec: the parameters of a layer, which it shows and makes longer.
+/// caffe._caffe.BlobVec: the list of a layer's parameters, to which blobs can be appended.
 class BlobVec {
  public:
-  /// Throws where the layer is of no net.
+  /// Throws if the layer belongs to no net.
   explicit BlobVec(LayerPtr layer);
   size_t size() const { return blobs().size(); }
-  /// Throws IndexError.
+  /// Throws IndexError if there is no such blob.
   BlobPtr At(int index) const;
   py::list Slice(const py::slice& slice) const;
   BlobPtr Append(const boost::shared_ptr<Blob<float>>& blob);
@@ -79,7 +80,7 @@ class BlobVec {
 
 void DefineBlobs(py::module_* module);
 void DefineLayers(py::module_* module);
-/// The Python object of a layer: for type Python the user's.
+/// The Python object of a layer; for a layer of type Python, the user's object.
 py::object LayerObject(const boost::shared_ptr<Layer<float>>& layer);
 
 }  // namespace pycaffe

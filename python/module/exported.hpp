@@ -24,9 +24,9 @@ class LayerHandle;
 template <typename T, typename... Types>
 concept OneOf = (std::same_as<T, Types> || ...);
 
-/// The classes of the module. Where a function takes one of them, by reference, by pointer or by
-/// boost::shared_ptr, it gets an object: None, and what __new__ makes without __init__, is a
-/// TypeError.
+/// The classes of the module. A function that takes one of them, by reference, pointer or
+/// boost::shared_ptr, always gets an object: None, or an object whose __init__ was not called,
+/// raises TypeError.
 template <typename T>
 concept Exported =
     OneOf<T, BlobHandle, BlobVec, LayerHandle, caffe::Net<float>, caffe::Solver<float>,
@@ -34,12 +34,12 @@ concept Exported =
           caffe::RMSPropSolver<float>, caffe::AdaDeltaSolver<float>, caffe::AdamSolver<float>,
           caffe::SolverParameter, caffe::NCCL<float>, caffe::Timer>;
 
-/// py::class_, for these alone. Holders are boost::shared_ptr, or pybind11's own where no function
-/// takes a holder.
+/// py::class_ for these classes only. Holders are boost::shared_ptr, or pybind11's default if no
+/// function takes a holder.
 template <Exported T, typename... Options>
 using Class = py::class_<T, Options...>;
 
-/// The object of Python that a method was called on.
+/// The Python object that a method was called on.
 template <Exported T>
 py::object ObjectOf(T* self) {
   return py::cast(self);

@@ -1,4 +1,4 @@
-// Layers as Python sees them, and layers that are written in Python.
+// The Python class of layers, and layers written in Python.
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using std::vector;
 
 namespace {
 
-/// The objects of Python layers that live.
+/// The objects of all live Python layers.
 std::map<const Layer<float>*, py::handle>& PythonLayers() {
   static auto* const layers = new std::map<const Layer<float>*, py::handle>;
   return *layers;
@@ -57,8 +57,8 @@ py::object ClassOf(const LayerParameter& param) {
   return found;
 }
 
-/// A layer is about to write the value: one that a plan has given up is zero from now on. To write
-/// into an array, Python asks for what is there.
+/// Called before a layer writes the value. If a plan has dropped it, it becomes 0, because writing
+/// into an array first reads the current value.
 void Renew(const boost::shared_ptr<caffe::SyncedMemory>& memory) {
   if (!Readable(*memory)) memory->mutable_cpu_data();
 }
@@ -121,7 +121,7 @@ class Body : public PythonBody<float> {
   }
 
  private:
-  /// Of the blobs that a method is about.
+  /// The blobs that a method may use.
   Owners Operands(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) const {
     Owners owners;
     owners.blobs.assign(bottom.begin(), bottom.end());
@@ -154,14 +154,14 @@ class Body : public PythonBody<float> {
 
   Layer<float>* const layer_;
   py::object object_;
-  std::map<Blob<float>*, BlobPtr> blobs_;  ///< so that a blob is the same object each time
+  std::map<Blob<float>*, BlobPtr> blobs_;  ///< so that a blob is always the same object
 };
 
 std::unique_ptr<PythonBody<float>> MakeBody(Layer<float>* layer) {
   const py::gil_scoped_acquire lock;
   try {
     return std::make_unique<Body>(layer);
-  } catch (const py::builtin_exception& error) {  // ours
+  } catch (const py::builtin_exception& error) {  // thrown by this module
     if (!Embedded()) throw;
     LOG(FATAL) << error.what();
   } catch (py::error_already_set& error) {
@@ -175,7 +175,8 @@ std::unique_ptr<PythonBody<float>> MakeBody(Layer<float>* layer) {
   return nullptr;
 }
 
-/// Of a program's own interpreter. Who has imported this package gets the exceptions themselves.
+/// Why the class cannot be used; "" if it can. Always "" in a program that has imported this
+/// package, because it gets the exceptions themselves.
 std::string ClassProblem(const LayerParameter& param) {
   if (!Embedded()) return "";
   const py::gil_scoped_acquire lock;
@@ -192,7 +193,7 @@ std::string ClassProblem(const LayerParameter& param) {
 using Blobs = vector<BlobPtr>;
 using Method = void (Layer<float>::*)(const vector<Blob<float>*>&, const vector<Blob<float>*>&);
 
-/// Opens what a layer says about the numbers of its blobs to those who are no layers.
+/// Gives access to CheckBlobCounts, which is protected.
 struct CountsOf : Layer<float> {
   using Layer<float>::CheckBlobCounts;
 };

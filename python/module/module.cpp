@@ -1,4 +1,4 @@
-// _caffe, the part of the package caffe that is the library: what caffe/__init__.py gathers.
+// The module _caffe: the library for Python, which caffe/__init__.py exports.
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 #include <pybind11/numpy.h>
@@ -41,9 +41,9 @@ caffe::PlacementParameter Placement(const py::object& strategy, const py::object
 py::tuple PlanOf(const caffe::SolverGraphs& graphs, const caffe::PlacementOptions& options) {
   const auto made = layrub_tool::MakeReport(graphs, options, false);
   if (!made.ok()) throw py::value_error(made.status().message);
-  return py::make_tuple(layrub_tool::ToJson(graphs.train, made.value()),
-                        layrub::ToText(graphs.train),
-                        layrub::ToText(made.value().plan(), graphs.train));
+  const layrub::Graph& graph = graphs.of(made.value().nets.train);
+  return py::make_tuple(layrub_tool::ToJson(graph, made.value()), layrub::ToText(graph),
+                        layrub::ToText(made.value().plan(), graph));
 }
 
 namespace {
@@ -51,7 +51,7 @@ namespace {
 void InitLog(int level, bool to_stderr) {
   FLAGS_minloglevel = level;
   FLAGS_logtostderr = to_stderr;
-  // As programs that read logs expect; glog before 0.6 knows no year.
+  // Programs that read logs expect no year in the prefix; glog before 0.6 has none.
   gflags::SetCommandLineOption("log_year_in_prefix", "false");
   if (!google::IsGoogleLoggingInitialized()) google::InitGoogleLogging("caffe");
 }
@@ -100,7 +100,7 @@ PYBIND11_MODULE(_caffe, module) {
   module.attr("__version__") = "1.0.0";
   module.attr("layrub_version") = LAYRUB_VERSION;
   if (!pycaffe::Embedded()) {
-    // Errors of the library are exceptions, and the interpreter lives on.
+    // Errors of the library are exceptions and do not end the interpreter.
     caffe::Caffe::set_throw_on_error(true);
     if (!google::IsGoogleLoggingInitialized()) pycaffe::InitLog(FLAGS_minloglevel, true);
   }

@@ -12,20 +12,22 @@
 namespace pycaffe {
 
 namespace py = pybind11;
-/// The name of a file, as Python's open takes it: a string or an os.PathLike.
+/// A file name as Python's open takes it: a string or an os.PathLike.
 using Path = std::filesystem::path;
 
 void DefineSettings(py::module_* module);
 void DefineNet(py::module_* module);
 void DefineSolvers(py::module_* module);
 
-/// Python runs in a program of somebody else, whose layers need it: that is where errors go.
+/// Whether Python was started by another program for its Python layers. That program reports the
+/// errors then.
 bool Embedded();
 
-/// The fields that are not None. Throws where strategy or size is not known.
+/// Makes a placement of the arguments that are not None. Throws if a strategy is unknown or a size
+/// is malformed.
 caffe::PlacementParameter Placement(const py::object& strategy, const py::object& device_memory,
                                     const py::object& host_memory);
-/// (JSON of the report, graph.txt, plan.txt) of a plan for `graphs`.
+/// Plans `graphs` and returns (JSON of the report, graph.txt, plan.txt).
 py::tuple PlanOf(const caffe::SolverGraphs& graphs, const caffe::PlacementOptions& options);
 
 }  // namespace pycaffe

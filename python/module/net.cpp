@@ -47,13 +47,13 @@ NetPtr MakeNet(const Path& file, int phase, int level, const py::object& stages,
   return net;
 }
 
-/// Caffe's old order of arguments.
+/// Net(file, weights, phase), Caffe's old order of arguments.
 NetPtr MakeNetWithWeights(const Path& file, const Path& weights, int phase) {
   LOG(WARNING) << "Net(file, weights, phase) is Caffe's old way: Net(file, phase, weights=...)";
   return MakeNet(file, phase, 0, py::none(), weights);
 }
 
-/// Calls a function of the user with the number of a layer.
+/// Calls a user's function with the index of a layer.
 class LayerCallback : public Net<float>::Callback {
  public:
   LayerCallback(const Net<float>* net, py::handle function) : net_(net), function_(function) {}
@@ -72,7 +72,8 @@ class LayerCallback : public Net<float>::Callback {
 
 using Adder = void (Net<float>::*)(Net<float>::Callback*);
 
-/// The Python object of the net, which lives as long as the net, keeps callback and function.
+/// Adds a callback. The net's Python object, which lives as long as the net, owns callback and
+/// function.
 template <Adder add>
 void AddCallback(Net<float>* net, const py::function& function) {
   auto* const callback = new LayerCallback(net, function);
@@ -83,7 +84,7 @@ void AddCallback(Net<float>* net, const py::function& function) {
   (net->*add)(callback);
 }
 
-/// `in_part`: layers are named, even if it is the first and the last.
+/// `in_part`: the user has named start or end, even if they are the first and the last layer.
 float Forward(Net<float>* net, int start, int end, bool in_part) {
   const InLibrary scope(Of(*net));
   if (in_part) return net->ForwardFromTo(start, end);
@@ -107,7 +108,7 @@ void CheckInput(const Array& array, const char* name, const vector<int>& item) {
                         " is needed, as the MemoryData layer is set up.");
 }
 
-/// The arrays stay the user's; the net's Python object keeps them alive.
+/// The arrays are not copied; the net's Python object keeps them alive.
 void SetInputArrays(Net<float>* net, const Array& data, const Array& labels) {
   const auto& layers = net->layers();
   auto* const layer =
@@ -138,14 +139,14 @@ void Save(const Net<float>& net, const Path& file) {
   caffe::WriteProtoToBinaryFile(param, file.string());
 }
 
-/// The net's placement; planned as it is now, for inference where it has no losses.
+/// Plans the net as it is now, for inference if it has no losses.
 py::tuple Plan(Net<float>* net, const py::object& strategy, const py::object& device_memory,
                const py::object& host_memory) {
   const auto options = caffe::ToOptions(Placement(strategy, device_memory, host_memory));
   if (!options.ok()) throw py::value_error(options.status().message);
   net->Reshape();
   caffe::SolverGraphs graphs{net->MemoryGraph(-1), {}};
-  const layrub::Status met = caffe::MeetOptions(options.value(), &graphs);
+  const layrub::Status met = caffe::ApplyOptions(options.value(), &graphs);
   if (!met.ok()) throw std::runtime_error(met.message);
   return PlanOf(graphs, options.value());
 }
@@ -240,7 +241,7 @@ void DefineNet(py::module_* module) {
                              [](const Net<float>& net) { return net.input_blob_indices(); })
       .def_property_readonly("_outputs",
                              [](const Net<float>& net) { return net.output_blob_indices(); })
-      // An NCCL sums gradients without being called back; Caffe's programs hand it over.
+      // An NCCL needs no callback to sum gradients, but Caffe's programs pass it.
       .def("after_backward", [](const Net<float>&, const caffe::NCCL<float>&) {})
       .def("before_forward", &AddCallback<&Net<float>::add_before_forward>)
       .def("after_forward", &AddCallback<&Net<float>::add_after_forward>)

@@ -25,7 +25,8 @@ using SolverPtr = boost::shared_ptr<Solver<float>>;
 
 namespace {
 
-/// What Ctrl-C raises in Python while a solver is at work: it ends after the iteration.
+/// The exception that Ctrl-C raised in Python while a solver was running. The solver stops after
+/// the iteration.
 thread_local std::optional<py::error_already_set> interrupt;
 
 caffe::SolverAction::Enum LookForInterrupt() {
@@ -78,7 +79,7 @@ SolverPtr GetSolver(const Path& file, const py::object& strategy, const py::obje
   return Ready(caffe::SolverRegistry<float>::CreateSolver(param));
 }
 
-/// on_start and on_gradients_ready of the user.
+/// Calls the user's on_start and on_gradients_ready.
 class SolverCallback : public Solver<float>::Callback {
  public:
   SolverCallback(Solver<float>* solver, py::handle on_start, py::handle on_gradients_ready)
@@ -100,7 +101,7 @@ class SolverCallback : public Solver<float>::Callback {
   const py::handle on_start_, on_gradients_ready_;
 };
 
-/// The Python object of the solver keeps callback and functions.
+/// Adds a callback. The solver's Python object owns callback and functions.
 void AddCallback(Solver<float>* solver, const py::function& on_start,
                  const py::function& on_gradients_ready) {
   auto* const callback = new SolverCallback(solver, on_start, on_gradients_ready);
@@ -113,7 +114,8 @@ void AddCallback(Solver<float>* solver, const py::function& on_start,
   solver->add_callback(callback);
 }
 
-/// The Python objects of nets live as long as the solver's: what is kept in them stays.
+/// The train net's Python object. It lives as long as the solver's, so the attributes that users
+/// set stay.
 py::object TrainNet(Solver<float>* solver) {
   const py::object object = ObjectOf(solver);
   if (!py::hasattr(object, "_net")) object.attr("_net") = py::cast(solver->net());
@@ -147,8 +149,8 @@ py::tuple Plan(Solver<float>* solver, const py::object& strategy, const py::obje
   return PlanOf(graphs.value(), options.value());
 }
 
-/// Solver and net call a group from its construction on: the Python object of the net, which lives
-/// as long as the solver's, keeps it.
+/// Makes an NCCL. Solver and net call it from its construction on, so the net's Python object,
+/// which lives as long as the solver's, owns it.
 boost::shared_ptr<NCCL<float>> MakeGroup(const SolverPtr& solver, const string& uid) {
   using Group = boost::shared_ptr<NCCL<float>>;
   Group group;

@@ -1,6 +1,6 @@
-// libcaffe_python.so: Python for programs that have none. A PythonLayer that finds no maker of
-// bodies opens this library, which starts an interpreter and imports caffe; that installs the
-// maker.
+// libcaffe_python.so: starts Python in programs that have none. A PythonLayer without a factory for
+// its body opens this library, which starts an interpreter and imports caffe; the import installs
+// the factory.
 #include <Python.h>
 #include <dlfcn.h>
 
@@ -8,8 +8,8 @@
 
 namespace {
 
-/// The folder of this library, where it finds the package beside itself or in python/ next to its
-/// folder, as it is built and installed.
+/// The folder of this library. The package is in it or in python/ next to it, in the build tree as
+/// well as installed.
 std::string Folder() {
   Dl_info info;
   if (!dladdr(reinterpret_cast<void*>(&Folder), &info)) return ".";
@@ -20,17 +20,18 @@ std::string Folder() {
 
 }  // namespace
 
-/// Null, or why Python cannot be had: a text that lives until the next call.
+/// Starts Python. Returns null, or the reason why it cannot be started, which is valid until the
+/// next call.
 extern "C" const char* layrub_start_python() {
   static std::string error;
   if (Py_IsInitialized()) return "this process has a Python, which has not imported caffe.";
-  Py_InitializeEx(0);  // signals stay the program's
+  Py_InitializeEx(0);  // the program keeps its signal handlers
   PyObject* const globals = PyDict_New();
   PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins());
   PyObject* const folder = PyUnicode_DecodeFSDefault(Folder().c_str());
   PyDict_SetItemString(globals, "folder", folder);
-  // As `python3 script` does: modules of the folder one is in. PYTHONPATH comes before the
-  // package's own place.
+  // Modules are found in the current folder first, as with `python3 script`. PYTHONPATH comes
+  // before the folder of the package.
   PyObject* const done = PyRun_String(
       "import sys, os\n"
       "sys._caffe_embedded = True\n"
@@ -53,6 +54,6 @@ extern "C" const char* layrub_start_python() {
   Py_XDECREF(done);
   Py_XDECREF(folder);
   Py_XDECREF(globals);
-  PyEval_SaveThread();  // whoever needs the interpreter takes its lock
+  PyEval_SaveThread();  // release the lock: threads that need the interpreter take it
   return error.empty() ? nullptr : error.c_str();
 }

@@ -1,4 +1,4 @@
-"""What the tests of the package share: a folder of their own, and nets."""
+"""Helpers for tests of the package: a folder for each test, and nets."""
 import os
 import shutil
 import tempfile
@@ -8,11 +8,11 @@ import numpy as np
 
 os.environ.setdefault('GLOG_minloglevel', '2')
 
-import caffe  # noqa: E402  the log level comes first
+import caffe  # noqa: E402  the log level must be set first
 
 BIN = os.environ.get('LAYRUB_BIN_DIR')
 
-# Two convolutions in place of a longer chain: under a tight budget a plan moves or drops values.
+# Long enough for a plan under a tight budget to offload or drop values.
 TRAIN_NET = '''
 name: "small"
 layer { name: "data" type: "DummyData" top: "data" top: "label"

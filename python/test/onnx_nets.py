@@ -1,4 +1,5 @@
-"""What the tests of ONNX share: nets of one layer, of every type that has a converter, with all that changes its values."""
+"""Nets for tests of ONNX: nets of one layer, for every type with a converter and all parameters that affect its
+values."""
 import importlib
 import itertools
 import os
@@ -65,7 +66,7 @@ def detections():
 
 
 def grid():
-    """Of every layer type that is exported, nets with all that changes its values."""
+    """For every exported layer type, nets with all parameters that affect its values."""
     conv = [('kernel_size', (1, 3)), ('stride', (1, 2)), ('pad', (0, 1)), ('dilation', (1, 2)), ('group', (1, 2)),
             ('bias_term', ('true', 'false')), (None, (f'num_output: 6 {FILLER}',))]
     yield from single('Convolution', 'convolution_param', *conv)

@@ -1,4 +1,4 @@
-"""Child processes made by fork, where a net or a solver lives."""
+"""Child processes made by fork in a process with nets or solvers."""
 import os
 import signal
 import traceback
@@ -20,7 +20,7 @@ REFUSED = 'child process made by fork.*make the net or solver in the child'
 class Children(CaffeTest):
 
     def in_child(self, body, ends=lambda: None):
-        """Runs `body` in a child process, in which nothing fails; `ends` takes away what is left there."""
+        """Runs `body` in a child process, which must not fail; `ends` deletes the objects there."""
         child = os.fork()
         if child == 0:
             status = 1
@@ -29,7 +29,7 @@ class Children(CaffeTest):
                 body()
                 ends()
                 status = 0
-            except BaseException:  # pylint: disable=broad-except  the parent hears of it
+            except BaseException:  # pylint: disable=broad-except  the parent reports it
                 traceback.print_exc()
             finally:
                 os._exit(status)
@@ -40,7 +40,7 @@ class Children(CaffeTest):
             call()
 
     def images(self, name='image'):
-        """A net that reads an image of this name. Another net must not be reading it: it is written here."""
+        """A net that reads an image of this name. Writes the image, so no other net may be reading it."""
         image = self.path(name + '.png')
         with open(image, 'wb') as file:
             file.write(png(np.zeros((8, 8, 3), np.uint8)))
@@ -78,7 +78,7 @@ class Children(CaffeTest):
         solvers[0].step(1)
         np.testing.assert_array_equal(expected, weights.data)
 
-    def test_data_that_are_read_ahead_stay_with_the_process_that_reads(self):
+    def test_prefetched_data_stay_with_the_process_that_reads_them(self):
         nets = [self.net(self.images())]
         nets[0].forward()
 
@@ -88,7 +88,7 @@ class Children(CaffeTest):
         self.in_child(body, nets.clear)
         nets[0].forward()
 
-    def test_a_solver_that_reads_ahead_and_a_group_end_in_the_child(self):
+    def test_prefetching_solvers_and_groups_can_be_deleted_in_the_child(self):
         solver = caffe.SGDSolver(self.solver_file(self.images(), 'snapshot: 100\n'))
         group = caffe.NCCL(solver, caffe.NCCL.new_uid())
         group.bcast()
@@ -98,7 +98,7 @@ class Children(CaffeTest):
         self.in_child(lambda: self.refused(lambda: held[1].step(1)), held.clear)
         held[1].step(1)
 
-    def test_a_child_of_a_callback_ends(self):
+    def test_a_child_forked_in_a_callback_exits(self):
         solver = caffe.get_solver(self.solver_file(), strategy='hybrid')
         solver.add_callback(lambda: self.in_child(lambda: None), lambda: self.in_child(lambda: None))
         solver.step(2)

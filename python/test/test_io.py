@@ -41,7 +41,7 @@ class Messages(unittest.TestCase):
         np.testing.assert_allclose(diff, io.blobproto_to_array(blob, True), rtol=1e-6)
         old = caffe_pb2.BlobProto(num=1, channels=2, height=1, width=3, data=range(6))
         self.assertEqual((1, 2, 1, 3), io.blobproto_to_array(old).shape)
-        old.shape.dim.extend([3, 2])  # the old axes win, as in the library
+        old.shape.dim.extend([3, 2])  # the legacy axes win, as in the library
         self.assertEqual((1, 2, 1, 3), io.blobproto_to_array(old).shape)
         number = io.blobproto_to_array(caffe_pb2.BlobProto(data=[123]))
         self.assertEqual(((), 123), (number.shape, number))
@@ -54,7 +54,7 @@ class Messages(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'derivatives are'):
             io.array_to_blobproto(values, diff[0])
 
-    def test_the_package_brings_protobufs_text_format(self):
+    def test_the_package_includes_protobufs_text_format(self):
         """Programs use it by its full name without importing it."""
         run = subprocess.run([sys.executable, '-c', 'import google.protobuf as pb, caffe; pb.text_format.Merge'],
                              capture_output=True, text=True, check=False)
@@ -94,7 +94,7 @@ class Images(CaffeTest):
             self.assertEqual(np.float32, image.dtype)
             np.testing.assert_allclose(np.full((8, 10, 1), gray), image, rtol=1e-5)
 
-    def test_resize_keeps_what_is_linear(self):
+    def test_resize_preserves_linear_images(self):
         ramp = np.tile(np.arange(12.)[:, None, None], (1, 9, 2))
         np.testing.assert_allclose(io.resize_image(ramp, (6, 3))[:, 0, 0], np.arange(6) * 2 + .5)
         np.testing.assert_allclose(io.resize_image(ramp, (12, 9)), ramp)
@@ -127,7 +127,7 @@ class Images(CaffeTest):
         with self.assertRaisesRegex(ValueError, 'do not fit'):
             io.oversample(image, (6, 3))
 
-    def test_the_transformer_goes_there_and_back(self):
+    def test_the_transformer_inverts_its_preprocessing(self):
         transformer = io.Transformer({'data': (1, 3, 4, 5)})
         transformer.set_transpose('data', (2, 0, 1))
         transformer.set_channel_swap('data', (2, 1, 0))
@@ -185,7 +185,7 @@ class Images(CaffeTest):
         found = detector.detect_windows([(file, [(0, 0, 10, 10), (10, 10, 20, 20)]), (file, [(0, 10, 20, 20)])])
         np.testing.assert_allclose([0, 255, 127.5], [each['prediction'][0] for each in found], atol=1e-3)
         self.assertEqual([file] * 3, [each['filename'] for each in found])
-        # A third of the input on each side shows the surroundings: of the red corner, a quarter and what is outside.
+        # A third of the input on each side shows the surroundings, so the crop is only partly red.
         detector.configure_crop(2)
         found = detector.detect_windows([(file, [(10, 10, 20, 20), (8, 8, 12, 12)])])
         self.assertTrue(0 < found[0]['prediction'][0] < 255)
@@ -196,7 +196,7 @@ class Images(CaffeTest):
 
 
 class Files(CaffeTest):
-    """Written here, read by nothing but Caffe's caffe.proto; and the other way round."""
+    """Files that are written by Layrub and read with Caffe's caffe.proto, and the other way round."""
 
     def test_weights(self):
         net = self.net()

@@ -15,7 +15,7 @@ HEAD = dict(num_classes=21, from_layers=SOURCES, use_batchnorm=False, normalizat
 
 
 def add_ssd300(net):
-    """VGG, the layers behind it, and the head, as ssd_pascal.py puts them together."""
+    """VGG, the layers after it, and the head, as ssd_pascal.py combines them."""
     VGGNetBody(net, from_layer='data', fully_conv=True, reduced=True, dilated=True, dropout=False)
     below = net.keys()[-1]
     for number, (few, many, pad, stride) in enumerate(((256, 512, 1, 2), (128, 256, 1, 2), (128, 256, 0, 1),
@@ -70,7 +70,7 @@ class Bodies(CaffeTest):
         test = CreateAnnotatedDataLayer('x', train=False, output_label=False).fn
         self.assertEqual((1, caffe.TEST), (test.ntop, test.params['include']['phase']))
 
-    def test_each_kind_of_vgg_has_the_shapes_it_promises(self):
+    def test_each_kind_of_vgg_has_its_documented_shapes(self):
         for options, blob, shape in (
                 (dict(), 'fc7', (1, 4096)),
                 (dict(need_fc=False), 'conv5_3', (1, 512, 4, 4)),
@@ -89,7 +89,7 @@ class Bodies(CaffeTest):
         self.assertIn('drop7', VGGNetBody(input_net(64), 'data').keys())
 
     def plan_of(self, spec):
-        """The plan of the net, which has one, and its layers."""
+        """Plans the net, which must succeed. Returns its layers."""
         param = spec.to_proto()
         plan = caffe.plan(self.write('net.prototxt', str(param)), phase='TEST')
         self.assertGreater(plan['total_device_bytes'], 0)
@@ -99,7 +99,7 @@ class Bodies(CaffeTest):
         net = self.net(str(spec.to_proto()))
         return [net.blobs[blob].shape for blob in blobs]
 
-    def test_each_kind_of_zf_has_the_shapes_it_promises(self):
+    def test_each_kind_of_zf_has_its_documented_shapes(self):
         for options, blob, shape in (
                 (dict(), 'fc7', (1, 4096)),
                 (dict(need_fc=False), 'conv5', (1, 256, 5, 5)),
@@ -122,7 +122,7 @@ class Bodies(CaffeTest):
         norm = layers['norm2'].lrn_param
         self.assertEqual((3, norm.WITHIN_CHANNEL), (norm.local_size, norm.norm_region))
 
-    def test_resnets_have_the_blobs_that_ssd_takes(self):
+    def test_resnets_have_the_blobs_that_ssd_needs(self):
         for body, last, convolutions in ((ResNet101Body, ('res3b3', 'res4b22'), 104),
                                          (ResNet152Body, ('res3b7', 'res4b35'), 155)):
             with self.subTest(body.__name__):
@@ -170,7 +170,7 @@ class Bodies(CaffeTest):
         self.assertTrue({'mixed_5/tower/conv_2_bn', 'mixed_5/tower/conv_2_bias', 'conv_4_relu'} <= set(layers))
         self.assertNotIn('softmax', InceptionV3Body(input_net(299), 'data').keys())
 
-    def test_a_tower_leaves_what_it_is_given_as_it_is(self):
+    def test_a_tower_does_not_change_its_arguments(self):
         spec = input_net(8)
         steps = [dict(name='pool', pool=P.Pooling.AVE, kernel_size=3, pad=1, stride=1),
                  dict(name='conv', num_output=4, kernel_size=1, pad=0, stride=1)]

@@ -82,7 +82,7 @@ class Wiring(CaffeTest):
         net = self.net(TRAIN_NET, caffe.TRAIN)
         self.assertEqual({'loss': 1.0}, {name: weight for name, weight in net.blob_loss_weights.items() if weight})
 
-    def test_the_four_old_axes(self):
+    def test_blobs_have_the_four_legacy_axes(self):
         blob = self.net().blobs['data']
         self.assertEqual((4, 3, 8, 8, 768), (blob.num, blob.channels, blob.height, blob.width, blob.count))
 
@@ -96,7 +96,7 @@ class Wiring(CaffeTest):
 
 class Passes(CaffeTest):
 
-    def test_forward_takes_and_gives_arrays(self):
+    def test_forward_takes_and_returns_arrays(self):
         net = self.net()
         found = net.forward(data=np.ones((4, 3, 8, 8)), blobs=['conv'])
         self.assertEqual({'prob', 'conv'}, set(found))
@@ -105,7 +105,7 @@ class Passes(CaffeTest):
         expected = np.maximum(weights.sum((1, 2, 3)) + bias, 0)
         np.testing.assert_allclose(found['conv'][0, :, 2, 3], expected, rtol=1e-4)
 
-    def test_forward_from_a_layer_to_another(self):
+    def test_forward_runs_a_range_of_layers(self):
         net = self.net()
         net.forward(data=np.ones((4, 3, 8, 8)))
         net.blobs['ip'].data[...] = 7
@@ -118,13 +118,13 @@ class Passes(CaffeTest):
         net = self.net(DEPLOY_NET.replace('name: "deploy"', 'name: "deploy" force_backward: true'))
         net.forward(data=np.zeros((4, 3, 8, 8)))
         wanted = np.arange(20.).reshape(4, 5)
-        found = net.backward(start='ip', end='ip')  # of zeros: nothing yet
+        found = net.backward(start='ip', end='ip')  # the derivatives are still zeros
         net.blobs['ip'].diff[...] = wanted
         found = net.backward(start='ip', end='ip')
         np.testing.assert_allclose(found['conv'].reshape(4, -1), wanted @ net.params['ip'][0].data, rtol=1e-4)
         self.assertEqual(['data'], list(net.backward(prob=wanted)))
 
-    def test_forward_all_cuts_into_batches(self):
+    def test_forward_all_splits_its_input_into_batches(self):
         net = self.net()
         items = np.random.rand(10, 3, 8, 8).astype(np.float32)
         found = net.forward_all(data=items, blobs=['ip'])
@@ -163,7 +163,7 @@ class Passes(CaffeTest):
         with self.assertRaisesRegex(TypeError, 'first layer must be MemoryData'):
             self.net().set_input_arrays(data, np.arange(4.))
 
-    def test_callbacks_come_with_the_number_of_each_layer(self):
+    def test_callbacks_get_the_number_of_each_layer(self):
         net = self.net(TRAIN_NET, caffe.TRAIN)
         calls = []
         net.before_forward(lambda layer: calls.append(('before', layer)))
@@ -177,7 +177,7 @@ class Passes(CaffeTest):
         net.backward()
         self.assertEqual(('down', count - 1), calls[0])
 
-    def test_an_error_in_a_callback_is_that_error(self):
+    def test_an_error_in_a_callback_is_raised_unchanged(self):
         net = self.net()
 
         def stop(layer):
@@ -189,7 +189,7 @@ class Passes(CaffeTest):
 
 class Weights(CaffeTest):
 
-    def test_saved_and_loaded_in_both_formats(self):
+    def test_weights_are_saved_and_loaded_in_both_formats(self):
         net = self.net()
         net.params['ip'][1].data[...] = range(5)
         net.save(self.path('net.caffemodel'))
@@ -225,7 +225,7 @@ class Weights(CaffeTest):
         net.params['ip'][1].data[...] = 3
         np.testing.assert_array_equal([3] * 5, other.params['ip'][1].data)
 
-    def test_net_surgery_makes_a_convolution_of_a_product(self):
+    def test_net_surgery_turns_an_inner_product_into_a_convolution(self):
         net = self.net()
         image = np.random.rand(4, 3, 8, 8)
         expected = net.forward(data=image)['prob'].copy()
@@ -239,16 +239,16 @@ class Weights(CaffeTest):
 
 class Errors(CaffeTest):
 
-    def test_what_the_library_refuses_is_an_exception_with_its_reason(self):
+    def test_errors_of_the_library_are_exceptions_with_its_message(self):
         with self.assertRaisesRegex(caffe.Error, 'File not found: .*nowhere.prototxt'):
             caffe.Net(self.path('nowhere.prototxt'), caffe.TEST)
         with self.assertRaisesRegex(caffe.Error, 'unknown layer type: Nonsense'):
             self.net('layer { name: "x" type: "Nonsense" top: "x" }')
         with self.assertRaisesRegex(caffe.Error, 'no field'):
             self.net('layer { nme: "x" }')
-        self.assertEqual((4, 5), self.net().forward()['prob'].shape)  # the interpreter lives on
+        self.assertEqual((4, 5), self.net().forward()['prob'].shape)  # the interpreter still works
 
-    def test_what_python_can_see_is_refused_in_pythons_terms(self):
+    def test_errors_of_arguments_are_pythons_exceptions(self):
         net = self.net()
         with self.assertRaisesRegex(ValueError, 'needed for data, and there are some for daat'):
             net.forward(daat=np.zeros((4, 3, 8, 8)))
@@ -297,7 +297,7 @@ class Errors(CaffeTest):
         with self.assertRaisesRegex(TypeError, r'__init__\(\) must be called'):
             Forgetful()
 
-    def test_a_net_that_is_gone_leaves_its_arrays_and_blobs(self):
+    def test_arrays_and_blobs_outlive_their_net(self):
         net = self.net()
         blob, array = net.blobs['ip'], net.params['ip'][0].data
         before = array.copy()
@@ -306,7 +306,7 @@ class Errors(CaffeTest):
         np.testing.assert_array_equal(before, array)
         self.assertEqual((4, 5), blob.data.shape)
 
-    def test_nets_of_several_threads_leave_each_other_alone(self):
+    def test_nets_of_several_threads_do_not_disturb_each_other(self):
         file = self.write('net.prototxt', '''
 layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 dim: 227 dim: 227 } } }
 layer { name: "mean" type: "Reduction" bottom: "data" top: "mean" reduction_param { operation: MEAN } }''')
@@ -327,8 +327,8 @@ layer { name: "mean" type: "Reduction" bottom: "data" top: "mean" reduction_para
             thread.join()
         self.assertEqual(wrong, [])
 
-    def test_a_net_may_run_while_another_threads_layer_is_at_work(self):
-        """The layer lets other threads have Python's lock; arrays of its net are held."""
+    def test_a_net_may_run_while_a_layer_runs_in_another_thread(self):
+        """The layer releases Python's lock, and arrays of its net are held."""
         self.write('slow_layer.py', '''
 import time
 import caffe

@@ -33,7 +33,7 @@ def lenet():
 
 class NetSpecs(CaffeTest):
 
-    def test_a_net_has_the_layers_and_names_that_were_given(self):
+    def test_a_net_has_the_given_layers_and_names(self):
         layers = lenet().to_proto().layer
         self.assertEqual(['data', 'conv1', 'pool1', 'ip1', 'relu1', 'ip2', 'loss'], [layer.name for layer in layers])
         by_name = {layer.name: layer for layer in layers}
@@ -59,7 +59,7 @@ class NetSpecs(CaffeTest):
         self.assertEqual(['InnerProduct1', 'DummyData2'], list(net.layer[2].bottom))
         self.assertEqual(net, text_format.Parse(str(net), caffe_pb2.NetParameter()))
 
-    def test_blobs_and_layers_without_blobs_count_together(self):
+    def test_blobs_and_layers_without_tops_are_numbered_together(self):
         n = caffe.NetSpec()
         n.data, n.label = L.DummyData(ntop=2)
         more = L.DummyData(ntop=3)
@@ -75,7 +75,7 @@ class NetSpecs(CaffeTest):
         silent._to_proto(net_layers, {}, Counter())
         self.assertEqual(['DummyData1', 'Silence1'], [layer.name for layer in net_layers.values()])
 
-    def test_layers_without_tops_and_names_that_are_no_attributes(self):
+    def test_layers_without_tops_and_names_that_are_not_identifiers(self):
         n = caffe.NetSpec()
         n['a/b'] = L.Input(input_param=dict(shape=dict(dim=[1, 2])))
         n.quiet = L.Silence(n['a/b'], ntop=0)
@@ -124,7 +124,7 @@ class CoordMaps(unittest.TestCase):
         return data, L.Deconvolution(pool, convolution_param=dict(kernel_size=4, stride=stride, num_output=1))
 
     def scaled(self, kernel=3, stride=1, pad=0, pool=2, up=2, up_pad=0):
-        """A net whose last blob has the points of `data`, where `pool` and `up` are the same."""
+        """A net whose last blob has the points of `data` if `pool` and `up` are equal."""
         n = caffe.NetSpec()
         n.data = L.Input(shape=dict(dim=[2, 1, 100, 100]))
         n.conv = L.Convolution(n.data, num_output=10, kernel_size=kernel, stride=stride, pad=pad)
@@ -132,7 +132,7 @@ class CoordMaps(unittest.TestCase):
         n.up = L.Deconvolution(n.pool, num_output=10, kernel_size=2 * up, stride=up, pad=up_pad)
         return n
 
-    def test_maps_of_square_windows_compare_with_numbers(self):
+    def test_maps_of_square_windows_equal_numbers(self):
         n = self.scaled()
         axis, a, b = coord_map.coord_map_from_to(n.up, n.data)
         self.assertEqual((1, 1, 0), (axis, float(a), float(b)))
@@ -143,7 +143,7 @@ class CoordMaps(unittest.TestCase):
         padded = self.scaled(pad=2)
         self.assertTrue(coord_map.coord_map_from_to(padded.up, padded.data)[2] == -2)
 
-    def test_each_axis_has_a_map_of_its_own(self):
+    def test_each_axis_has_its_own_map(self):
         square, wide = self.scaled(kernel=3), self.scaled(kernel=5)
         both = self.scaled(kernel=[3, 5], stride=[1, 1], pad=[0, 0])
         maps = [coord_map.coord_map_from_to(n.up, n.data) for n in (square, wide, both)]
@@ -162,7 +162,7 @@ class CoordMaps(unittest.TestCase):
         crop = caffe.to_proto(coord_map.crop(n.up, n.data)).layer[-1].crop_param
         self.assertEqual((2, [0, 1, 2]), (crop.axis, list(crop.offset)))
 
-    def test_a_window_of_shapes_is_one_of_sizes(self):
+    def test_windows_are_given_by_shape_or_by_size(self):
         n = caffe.NetSpec()
         n.data = L.Input(shape=dict(dim=[2, 3, 20, 20, 20]))
         n.sizes = L.Convolution(n.data, num_output=4, kernel_size=[1, 3, 5], stride=[1, 2, 2], pad=[0, 1, 1])
@@ -180,11 +180,11 @@ class CoordMaps(unittest.TestCase):
         after = coord_map.coord_map_from_to(n.crop, n.data)
         self.assertEqual((before[0], before[1], before[2] + 2), after)
 
-    def test_a_blob_is_at_itself(self):
+    def test_a_blob_maps_to_itself(self):
         data, _ = self.fcn()
         self.assertEqual((None, 1, 0), coord_map.coord_map_from_to(data, data))
 
-    def test_a_crop_aligns_what_was_scaled_down_and_up(self):
+    def test_a_crop_aligns_blobs_that_were_scaled_down_and_up(self):
         data, up = self.fcn()
         _, a, b = coord_map.coord_map_from_to(up, data)
         self.assertTrue((a == 1).all())
@@ -207,7 +207,7 @@ class CoordMaps(unittest.TestCase):
         image = [[[list(range(9 * i, 9 * i + 9)) for i in range(9)]]]
         self.assertTrue((net.forward(**{net.inputs[0]: image})[net.outputs[0]] == image).all())
 
-    def test_what_cannot_be_aligned_is_refused(self):
+    def test_blobs_that_cannot_be_aligned_are_refused(self):
         data, up = self.fcn(stride=4)
         with self.assertRaisesRegex(AssertionError, 'scale mismatch'):
             coord_map.crop(up, data)
@@ -248,7 +248,7 @@ class Drawings(CaffeTest):
         self.assertIn(b'score', draw.draw_net(net, ext='dot', phase=caffe.TEST))
         self.assertNotIn(b'score', draw.draw_net(net, ext='dot', phase=caffe.TRAIN))
 
-    def test_a_graph_of_pydot_is_made_where_pydot_is(self):
+    def test_a_pydot_graph_is_made_if_pydot_is_installed(self):
         net = lenet().to_proto()
         asked = []
         pydot = types.SimpleNamespace(graph_from_dot_data=lambda text: asked.append(text) or ['graph'])
@@ -261,7 +261,7 @@ class Drawings(CaffeTest):
         with mock.patch.dict(sys.modules, {'pydot': None}), self.assertRaisesRegex(ImportError, 'pip install pydot'):
             draw.get_pydot_graph(net, 'TB')
 
-    def test_graphviz_is_asked_for_the_rest_or_said_to_be_missing(self):
+    def test_other_formats_use_graphviz_or_report_that_it_is_missing(self):
         net = lenet().to_proto()
         if shutil.which('dot'):
             self.assertTrue(draw.draw_net(net, ext='png').startswith(b'\x89PNG'))

@@ -1,4 +1,4 @@
-"""Export to ONNX: ONNX Runtime gives the values of the net."""
+"""Export to ONNX: ONNX Runtime computes the values of the net."""
 import itertools
 import os
 import subprocess
@@ -55,14 +55,14 @@ class Export(CaffeTest):
         expected = net.forward(data=values)['ip']
         np.testing.assert_allclose(session.run(['ip'], {'data': values})[0], expected, rtol=1e-4, atol=1e-4)
 
-    def test_a_training_net_loses_its_losses_and_keeps_the_names_of_its_blobs(self):
+    def test_a_training_net_is_exported_without_losses_and_keeps_its_blob_names(self):
         done = onnx_export.export_onnx(self.net(TRAIN_NET), self.path('net.onnx'), verify=1)
         self.assertEqual(['loss'], done['left_out'])
         graph = onnx.load(self.path('net.onnx')).graph
         self.assertEqual((['data'], ['ip']), ([v.name for v in graph.input], [v.name for v in graph.output]))
         self.assertLessEqual({'conv1', 'relu2', 'pool', 'ip'}, {name for node in graph.node for name in node.output})
 
-    def test_weights_beyond_2_gb_go_into_a_file_of_their_own(self):
+    def test_weights_beyond_2_gb_are_written_to_a_separate_file(self):
         from caffe.onnx_export import builder
         self.addCleanup(setattr, builder, 'LARGEST', builder.LARGEST)
         builder.LARGEST = 2**12
@@ -78,19 +78,19 @@ class Export(CaffeTest):
         expected = net.forward(start='conv1', end='ip')['ip']
         np.testing.assert_allclose(session.run(['ip'], {'data': values})[0], expected, rtol=1e-4, atol=1e-5)
 
-    def test_a_dropout_gives_its_name_to_what_it_passes_on(self):
+    def test_the_output_of_a_dropout_keeps_its_name(self):
         text = DATA + ('layer { name: "tanh" type: "TanH" bottom: "data" top: "tanh" } '
                        'layer { name: "drop" type: "Dropout" bottom: "tanh" top: "drop" }')
         done = onnx_export.export_onnx(self.net(text), self.path('net.onnx'), verify=1)
         self.assertEqual(['drop'], list(done['differences']))
 
-    def test_values_close_to_0_of_a_sigmoid_are_compared_by_their_digits_behind_the_point(self):
+    def test_sigmoid_values_near_0_are_compared_by_absolute_difference(self):
         text = DATA + ('layer { name: "low" type: "Power" bottom: "data" top: "low" power_param { shift: -12 } } '
                        'layer { name: "prob" type: "Sigmoid" bottom: "low" top: "prob" }')
         done = onnx_export.export_onnx(self.net(text), self.path('net.onnx'), verify=3)
         self.assertLess(done['differences']['prob'], 1e-4)
 
-    def test_what_only_makes_labels_is_left_out(self):
+    def test_layers_that_only_make_labels_are_left_out(self):
         text = (DATA + source('marks', 2, 1) + 'layer { name: "label" type: "Power" bottom: "marks" top: "label" } '
                 f'layer {{ name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param {{ num_output: 3 {FILLER} }} }} '
                 'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }')
@@ -99,7 +99,7 @@ class Export(CaffeTest):
         self.assertEqual((['ip'], ['data']), (list(done['differences']), [value.name for value in graph.input]))
         self.assertEqual(['Flatten', 'Gemm'], [node.op_type for node in graph.node])
 
-    def test_an_input_that_is_changed_in_place_keeps_its_name(self):
+    def test_an_input_changed_in_place_keeps_its_name(self):
         text = DATA + '''layer { name: "relu" type: "ReLU" bottom: "data" top: "data" }
             layer { name: "half" type: "Power" bottom: "data" top: "data" power_param { scale: 0.5 } }'''
         done = onnx_export.export_onnx(self.net(text), self.path('net.onnx'), verify=1)
@@ -114,7 +114,7 @@ class Export(CaffeTest):
             onnx_export.export_onnx(self.net(text), self.path('net.onnx'), fold=fold, verify=1)
             self.assertEqual(operators, [node.op_type for node in onnx.load(self.path('net.onnx')).graph.node])
 
-    def test_what_cannot_be_expressed_is_refused_by_name_and_nothing_is_written(self):
+    def test_unsupported_layers_are_refused_by_name_and_nothing_is_written(self):
         regions = DATA + source('rois', 3, 5)
         for text, options, words in (
                 (net_of('PSROIPooling', 'psroi_pooling_param { output_dim: 1 group_size: 2 spatial_scale: 1 }',
@@ -132,7 +132,7 @@ class Export(CaffeTest):
             words = set(file.read().replace(',', ' ').split())
         self.assertEqual(set(), {*onnx_layer.CONVERTERS, *onnx_export.SAME_VALUE, *onnx_export.NOTHING} - words)
 
-    def test_a_wrong_converter_is_found_and_its_layer_named(self):
+    def test_a_wrong_converter_is_detected_and_its_layer_named(self):
         def wrong(g, layer):
             return [g.binary('Mul', layer.x, 1.01, layer.y)]
         right = onnx_layer.CONVERTERS['Sigmoid']
@@ -144,7 +144,7 @@ class Export(CaffeTest):
             onnx_export.export_onnx(self.net(text), self.path('net.onnx'), verify=1)
         self.assertFalse(os.path.exists(self.path('net.onnx')))
 
-    def test_the_command_writes_proves_and_says_so(self):
+    def test_the_command_writes_verifies_and_reports(self):
         self.net(TRAIN_NET).save(self.path('net.caffemodel'))
         done = self.layrub('--model=net.prototxt', '--weights=net.caffemodel', '--output=net.onnx')
         self.assertEqual(0, done.returncode, done.stderr)

@@ -1,4 +1,4 @@
-"""Import from ONNX: the layers give the values of ONNX Runtime."""
+"""Import from ONNX: the layers compute the values of ONNX Runtime."""
 import collections
 import os
 import subprocess
@@ -15,7 +15,7 @@ if not LACKS:
     from caffe import onnx_export
     from onnx import TensorProto, helper, numpy_helper
 
-# Layers whose export has operators that are no layer's.
+# Layers whose export has operators without a layer.
 NOT_BACK = {'ArgMax', 'BatchReindex', 'DetectionOutput', 'Filter', 'Im2col', 'LSTM', 'LSTMUnit', 'PSROIPooling', 'Pooling', 'RNN', 'Upsample'}
 
 
@@ -106,7 +106,7 @@ def unet(g):
 
 
 def squeeze_and_excite(g):
-    """With swish, as EfficientNet has it, and the flattening that PyTorch writes for view(x.size(0), -1)."""
+    """With swish, as in EfficientNet, and the flattening that PyTorch writes for view(x.size(0), -1)."""
     x = g.conv('x', 3, 16, 3, 2)
     x = g.add('Mul', x, g.add('Sigmoid', x))
     gate = g.conv(g.add('GlobalAveragePool', x), 16, 4, 1, bias=True)
@@ -150,7 +150,7 @@ class Import(CaffeTest):
         onnx_export.export_onnx(net, path)
         return net
 
-    def test_what_was_exported_comes_back_with_the_same_values(self):
+    def test_exported_nets_are_imported_with_the_same_values(self):
         back, refused = 0, collections.Counter()
         nets = list(grid())[::4 if os.environ.get('LAYRUB_SAMPLE') else 1]
         for text in nets:
@@ -201,7 +201,7 @@ class Import(CaffeTest):
             done = self.layrub(*words)
             self.assertEqual(0, done.returncode, done.stderr)
 
-    def test_what_has_no_layer_is_listed_whole_and_nothing_is_written(self):
+    def test_all_unsupported_nodes_are_listed_and_nothing_is_written(self):
         g = Graph(1, 3, 8, 8)
         x = g.add('Erf', g.conv('x', 3, 4))
         h = g.add('GRU', g.add('Reshape', x, g.constant([4, 1, 64], np.int64)), g.weights(1, 15, 64), g.weights(1, 15, 5), outputs=2,
@@ -213,7 +213,7 @@ class Import(CaffeTest):
                          r'operator\n  node3 \(GRU\): there is no layer for this operator\Z')
         self.assertEqual([], [name for name in os.listdir(self.folder) if name.startswith('net.') and name != 'net.onnx'])
 
-    def test_a_wrong_reader_is_found_and_its_node_named(self):
+    def test_a_wrong_reader_is_detected_and_its_node_named(self):
         from caffe.onnx_import.writer import READERS
         right = READERS['Sigmoid']
         self.addCleanup(READERS.update, {'Sigmoid': right})
@@ -231,7 +231,7 @@ class Import(CaffeTest):
             words = set(file.read().partition('## From ONNX')[2].replace(',', ' ').split())
         self.assertEqual(set(), set(READERS) - words)
 
-    def test_bad_input_is_told_in_a_sentence(self):
+    def test_bad_input_is_reported_in_a_sentence(self):
         self.write('text.onnx', 'no graph at all')
         g = Graph('N', 3, 'H', 8)
         g.save(self.path('open.onnx'), g.add('Relu', 'x'))

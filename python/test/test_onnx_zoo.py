@@ -1,5 +1,5 @@
-"""Whole nets to ONNX and back: those of models/ and of generate_model.py, and heads of detectors. Where LAYRUB_SAMPLE is set,
-the small ones."""
+"""Whole nets to ONNX and back: those of models/ and of generate_model.py, and heads of detectors. If LAYRUB_SAMPLE is
+set, only the small ones."""
 import os
 import subprocess
 import sys
@@ -20,7 +20,7 @@ SMALL = ['lenet', 'squeezenet', 'mobilenet_v2', 'shufflenet', 'resnet56_cifar', 
 LARGE = ['alexnet', 'caffenet', 'googlenet', 'vgg16', 'vgg19', 'wrn28_10', 'mobilenet_v1', 'inception_v3', 'inception_v4',
          'resnext50', 'se_resnet50', 'ssd300', 'fcn8s', 'unet', 'captioner', 'transformer', 'densenet121', 'densenet169',
          'densenet201', 'resnet18', 'resnet34', 'resnet50', 'resnet101', 'resnet152']
-# Of what ONNX says of these, Caffe has no layer.
+# Nets whose ONNX form has operators without a layer in Caffe.
 ONE_WAY = {'lstm', 'captioner', 'ssd300'}
 
 
@@ -30,7 +30,7 @@ def conv(name, bottom, outputs, kernel, more=''):
 
 
 def pspnet():
-    """Maps pooled to grids of 1, 2, 3 and 6, and made large again."""
+    """Maps pooled to grids of 1, 2, 3 and 6, and upsampled again."""
     text = source('data', 1, 3, 48, 48) + conv('conv', 'data', 16, 3, 'stride: 2') + conv('deep', 'conv', 16, 3, 'dilation: 2 pad: 2').replace('pad: 1', '', 1)
     for grid in (1, 2, 3, 6):
         size = 24 // grid
@@ -63,7 +63,7 @@ def rfcn_head():
 
 
 def stacked_units():
-    """Units that read a sequence and, of what they say, others that go on."""
+    """Recurrent layers over a sequence, and others over their outputs."""
     text = source('x', 5, 3, 8) + source('cont', 5, 3)
     for name, bottom, kind in (('first', 'x', 'LSTM'), ('second', 'first', 'RNN')):
         text += (f'layer {{ name: "{name}" type: "{kind}" bottom: "{bottom}" bottom: "cont" top: "{name}" recurrent_param {{ num_output: 6 '
@@ -79,9 +79,9 @@ class WholeNets(CaffeTest):
         random = np.random.RandomState(7)
         for i, layer in enumerate(net.layers):
             for blob in layer.blobs:
-                if not blob.data.any():  # fillers of 0 would hide what is behind them
+                if not blob.data.any():  # fillers of 0 would hide errors in later layers
                     blob.data[...] = random.uniform(-0.1, 0.1, blob.data.shape)
-            if layer.type == 'BatchNorm':  # the statistics of what it gets, as after training
+            if layer.type == 'BatchNorm':  # the statistics of its input, as after training
                 x = net._blobs[net._bottom_ids(i)[0]].data
                 axes = (0, *range(2, x.ndim))
                 for blob, values in zip(layer.blobs, (x.mean(axes), x.var(axes) + 1e-3, 1)):

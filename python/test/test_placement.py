@@ -1,4 +1,4 @@
-"""Arrays of blobs whose bytes a memory plan moves: what they show is right, or refused with the reason."""
+"""Arrays of blobs whose bytes a memory plan moves show the right values, or access is refused with the reason."""
 import gc
 import os
 import unittest
@@ -32,7 +32,7 @@ class Placement(CaffeTest):
         self.assertEqual(self.budget(), tight.planned_device_bytes)
         self.assert_same(weights(free.net), weights(tight.net))
 
-    def test_arrays_that_are_held_follow_from_step_to_step(self):
+    def test_held_arrays_show_new_values_after_each_step(self):
         def train(hold, **placement):
             solver = caffe.get_solver(self.solver_file(), **placement)
 
@@ -50,7 +50,7 @@ class Placement(CaffeTest):
                 for one, other in zip(wanted, found):
                     np.testing.assert_array_equal(one, other)
 
-    def test_all_arrays_of_one_memory_may_be_held(self):
+    def test_several_arrays_of_one_memory_show_the_same_values(self):
         net = self.net('''
 layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 } } }
 layer { name: "a" type: "Power" bottom: "data" top: "a" power_param { scale: 2 } }
@@ -63,7 +63,7 @@ layer { name: "sum" type: "Eltwise" bottom: "a" bottom: "b" top: "sum" }''')
             net.forward()
             np.testing.assert_array_equal(arrays['sum'], np.full((2, 3), 5 * value))
 
-    def test_an_input_that_a_layer_overwrites_is_what_was_written_last(self):
+    def test_an_overwritten_input_is_what_was_written_last(self):
         net = self.net('''
 layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 } } }
 layer { name: "scale" type: "Power" bottom: "data" top: "data" power_param { scale: 2 } }
@@ -74,7 +74,7 @@ layer { name: "shift" type: "Power" bottom: "data" top: "shift" power_param { sh
             held[...] = value
             np.testing.assert_array_equal(net.forward()['shift'], np.full((1, 3), 2 * value + 1))
 
-    def test_writing_where_a_value_is_given_up_is_an_error_once(self):
+    def test_writing_to_a_dropped_value_is_an_error_once(self):
         solver = caffe.get_solver(self.solver_file(), strategy='hybrid', device_memory=self.budget())
         solver.step(1)
         given_up = [name for name, blob in solver.net.blobs.items() if not blob.readable]
@@ -90,7 +90,7 @@ layer { name: "shift" type: "Power" bottom: "data" top: "shift" power_param { sh
             other.step(1)
         other.step(1)
 
-    def test_what_callbacks_write_is_computed_with(self):
+    def test_values_written_by_callbacks_are_used(self):
         net_text = '''
 layer { name: "data" type: "DummyData" top: "data"
   dummy_data_param { shape { dim: 4 dim: 3 } data_filler { type: "constant" value: 1 } } }
@@ -130,7 +130,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         self.assertEqual(loss, 4 * 2 * 2 * 103)
         self.assert_same(after, expected[2])
 
-    def test_what_a_callback_writes_is_never_lost_in_silence(self):
+    def test_values_written_by_callbacks_are_never_lost_silently(self):
         solver = caffe.get_solver(self.solver_file(), strategy='sqrt')
         net = solver.net
 
@@ -141,7 +141,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         with self.assertRaisesRegex(caffe.Error, "'conv2' cannot be changed here: strategy sqrt computes it again"):
             solver.step(1)
 
-    def test_a_forward_of_named_layers_runs_without_the_plan(self):
+    def test_a_forward_pass_of_named_layers_runs_without_the_plan(self):
         net = self.net(DEPLOY_NET.replace('name: "deploy"', 'name: "deploy" force_backward: true'), caffe.TRAIN)
         net.place('hybrid')
         net.forward(data=np.random.rand(4, 3, 8, 8))
@@ -152,7 +152,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         net.backward(start='ip', end='conv')
         self.assertGreater(np.abs(net.blobs['data'].diff).max(), 0)
 
-    def test_derivatives_are_set_between_parts_of_a_pass(self):
+    def test_derivatives_may_be_set_between_parts_of_a_pass(self):
         found = []
         for planned in (False, True):
             net = self.net(TRAIN_NET.replace('name: "small"', 'force_backward: true'), caffe.TRAIN)
@@ -172,7 +172,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         self.assertEqual(found[0].shape, found[1].shape)
         self.assertTrue(np.abs(found[1]).max() > 0)
 
-    def test_derivatives_are_set_after_a_forward_of_a_plan_that_keeps_all(self):
+    def test_derivatives_may_be_set_after_a_forward_pass_under_keep(self):
         text = TRAIN_NET.replace('name: "small"', 'force_backward: true')
         for placement in ({}, {'strategy': 'keep'}):
             solver = caffe.get_solver(self.solver_file(text), **placement)
@@ -211,7 +211,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
             solver.step(1)
             self.assertGreater(len(calls), 9)
 
-    def test_what_is_written_into_arrays_is_trained_with(self):
+    def test_values_written_into_arrays_are_used_in_training(self):
         def train(solver, hold):
             arrays = []
             for step in range(4):
@@ -226,7 +226,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
             tight = caffe.get_solver(self.solver_file(), strategy='hybrid', device_memory=self.budget())
             self.assert_same(expected, train(tight, hold))
 
-    def test_a_value_that_the_plan_has_given_up_is_refused_with_the_reason(self):
+    def test_reading_a_dropped_value_is_refused_with_the_reason(self):
         solver = caffe.get_solver(self.solver_file(), strategy='hybrid', device_memory=self.budget())
         solver.step(1)
         gone = [name for name, blob in solver.net.blobs.items() if not blob.readable]
@@ -241,14 +241,14 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         for name in there:
             np.testing.assert_array_equal(other.net.blobs[name].data, solver.net.blobs[name].data, name)
 
-    def test_an_array_of_a_value_that_is_given_up_later_is_nan_and_never_wrong(self):
+    def test_an_array_whose_value_is_dropped_later_is_nan(self):
         solver = caffe.get_solver(self.solver_file(), strategy='hybrid', device_memory=self.budget())
         held = solver.net.blobs['conv2'].data
         self.assertFalse(np.isnan(held).any())
         solver.step(1)
         self.assertFalse(solver.net.blobs['conv2'].readable)
         self.assertTrue(np.isnan(held).all())
-        solver.net.forward(end='conv3')  # a part of a pass leaves the plan
+        solver.net.forward(end='conv3')  # a part of a pass runs without the plan
         self.assertFalse(np.isnan(held).any())
         np.testing.assert_array_equal(solver.net.blobs['conv2'].data, held)
 
@@ -277,7 +277,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         np.testing.assert_array_equal(seen, too)
         self.assertGreater(np.abs(seen[0]).max(), 0.01)
 
-    def test_a_placed_net_takes_inputs_and_gives_outputs(self):
+    def test_a_placed_net_takes_inputs_and_returns_outputs(self):
         image = np.random.rand(4, 3, 8, 8)
         net = self.net()
         expected = net.forward(data=image)['prob'].copy()
@@ -303,7 +303,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         placed.share_with(net)
         placed.place('hybrid')
         self.assertTrue((placed.forward(data=image)['prob'] == expected).all())
-        placed.blobs['data'].data.mean()  # to read is not to write
+        placed.blobs['data'].data.mean()  # reading is not writing
         self.assertTrue((placed.forward(data=image)['prob'] == expected).all())
 
     def test_arrays_outlive_the_plan_and_the_solver(self):
@@ -317,7 +317,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         held[...] = 0
         np.testing.assert_array_equal(before[1], loss.data)
 
-    def test_a_budget_that_is_too_small_is_an_exception_that_names_one(self):
+    def test_a_budget_that_is_too_small_is_an_exception_that_names_a_larger_one(self):
         solver = caffe.get_solver(self.solver_file(), strategy='hybrid', device_memory='1KiB')
         with self.assertRaisesRegex(caffe.Error, '--device_memory='):
             solver.step(1)
@@ -326,7 +326,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         with self.assertRaisesRegex(ValueError, 'hybrid'):
             self.net().place('nonsense')
 
-    def test_a_placement_that_there_is_not_is_refused_at_once(self):
+    def test_an_unknown_placement_is_refused_at_once(self):
         file, wrong = self.solver_file(), self.path('wrong.prototxt')
         with open(file, encoding='utf-8') as good, open(wrong, 'w', encoding='utf-8') as bad:
             bad.write(good.read() + 'placement { strategy: "nonsense" }\n')
@@ -342,7 +342,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
             with self.assertRaisesRegex(ValueError, "'foo'"):
                 self.net().place(**{field: 'foo'})
 
-    def test_keep_may_name_a_blob_that_only_a_test_net_has(self):
+    def test_keep_may_name_a_blob_of_a_test_net_only(self):
         text = TRAIN_NET + '''layer { name: "acc" type: "Accuracy" bottom: "ip" bottom: "label" top: "acc"
                                       include { phase: TEST } }
                               layer { name: "late" type: "Power" bottom: "conv1" top: "late" include { phase: TEST } }

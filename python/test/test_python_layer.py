@@ -38,7 +38,7 @@ class Scale(caffe.Layer):
 
 
 class HoldsArrays(Scale):
-    """The same, by arrays that it has kept since the first pass."""
+    """The same, with arrays that it has held since the first pass."""
 
     def forward(self, bottom, top):
         if not self.passes:
@@ -95,20 +95,20 @@ class Phase(Source):
 
 
 class OwnName(Source):
-    """Has a name of its own."""
+    """Defines `name`."""
     @property
     def name(self):
         return 'mine'
 
 
 class Reshapes(Source):
-    """By what param_str says."""
+    """Reshapes its top to what param_str says."""
     def reshape(self, bottom, top):
         top[0].reshape(*eval(self.param_str))
 
 
 class Euclidean(caffe.Layer):
-    """The loss as Caffe's examples have it: reshape asks bottoms for their data where it wants shapes."""
+    """The loss of Caffe's examples, whose reshape reads the bottoms' data although it needs only shapes."""
 
     def setup(self, bottom, top):
         pass
@@ -186,13 +186,13 @@ class PythonLayers(CaffeTest):
         net.reshape()
         self.assertEqual((5, 3), net.blobs['y'].shape)
 
-    def test_it_is_a_source(self):
+    def test_it_can_be_a_data_layer(self):
         net = self.net(layer('source', 'Source', '', 'x'))
         self.assertEqual([1, 2, 3], [net.forward()['x'][1, 2] for _ in range(3)])
         for phase in (caffe.TRAIN, caffe.TEST):
             self.assertEqual(phase, self.net(layer('source', 'Phase', '', 'x'), phase).forward()['x'][0, 0])
 
-    def test_trained_with_it_under_every_plan_the_weights_are_those_of_a_layer_of_the_library(self):
+    def test_trains_the_same_weights_as_a_library_layer_under_every_plan(self):
         _, expected = self.train(POWER, strategy='keep')
         for kind in ('Scale', 'HoldsArrays', 'InPlace'):
             for strategy in ('keep', 'hybrid', 'auto', 'vdnn_all'):
@@ -204,7 +204,7 @@ class PythonLayers(CaffeTest):
                         for mine, its in zip(arrays, found[name]):
                             np.testing.assert_array_equal(mine, its, name)
 
-    def test_it_runs_in_parts_of_a_pass_after_a_plan_has_given_its_values_up(self):
+    def test_it_runs_in_parts_of_a_pass_after_a_plan_has_dropped_its_values(self):
         text = train_net('Scale').replace('name: "small"', 'force_backward: true')
         found = []
         for planned in (False, True):
@@ -225,7 +225,7 @@ class PythonLayers(CaffeTest):
             np.testing.assert_array_equal(mine, its)
         self.assertGreater(np.abs(found[0][1]).max(), 0)
 
-    def test_it_looks_at_shapes_of_blobs_whose_values_a_plan_has_given_up(self):
+    def test_it_reads_shapes_of_blobs_whose_values_a_plan_has_dropped(self):
         text = ('layer { name: "in" type: "Input" top: "x" top: "target" '
                 'input_param { shape { dim: 4 dim: 3 } shape { dim: 4 dim: 2 } } }\n'
                 'layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" '
@@ -251,7 +251,7 @@ class PythonLayers(CaffeTest):
             self.assertEqual(found[0], each)
         self.assertTrue(all(loss > 0 for loss in found[0][0]), found)
 
-    def test_its_parameters_learn_and_are_saved(self):
+    def test_its_parameters_are_trained_and_saved(self):
         text = TRAIN_NET.replace('bottom: "ip" bottom: "label"', 'bottom: "b" bottom: "label"') + layer('b', 'Bias', 'ip', 'b')
         lines = text.splitlines(keepends=True)
         text = ''.join(lines[:-2] + lines[-1:] + lines[-2:-1])  # the loss comes last
@@ -283,11 +283,11 @@ class PythonLayers(CaffeTest):
             with self.assertRaisesRegex(ZeroDivisionError, 'as it must'):
                 solver.step(1)
 
-    def test_a_class_may_have_a_name_of_its_own(self):
+    def test_a_class_may_define_name(self):
         self.assertEqual('mine', self.net(layer('source', 'OwnName', '', 'x')).layers[0].name)
         self.assertEqual('source', self.net(layer('source', 'Source', '', 'x')).layers[0].name)
 
-    def test_shapes_of_other_things_than_integers_are_refused_with_the_way_to_give_them(self):
+    def test_shapes_that_are_not_integers_are_refused_with_the_right_way(self):
         net = self.net(layer('source', 'Reshapes', '', 'x', "param_str: '4, 3'"))
         self.assertEqual((4, 3), net.blobs['x'].shape)
         for wrong in ('((4, 3),)', '(4, 3.0)'):
@@ -297,7 +297,7 @@ class PythonLayers(CaffeTest):
             with self.assertRaisesRegex(TypeError, says):
                 self.net(layer('source', 'Reshapes', '', 'x', f"param_str: '{wrong}'"))
 
-    def test_what_is_kept_of_a_net_that_is_gone_says_so(self):
+    def test_using_objects_of_a_deleted_net_is_an_error(self):
         net = self.net(layer('source', 'Source', '', 'x'))
         kept, blobs = net.layers[0], net.blobs['x']
         del net
@@ -320,7 +320,7 @@ class PythonLayers(CaffeTest):
         solver = self.solver_file(POWER, 'snapshot: 3\nsnapshot_format: BINARYPROTO\n')
         np.testing.assert_array_equal(train('--cpu_solvers=2'), together)
 
-    def test_a_program_tells_of_its_errors_in_a_sentence(self):
+    def test_a_program_reports_its_errors_in_a_sentence(self):
         self.write('broken.py', 'x = (\n')
         where = (r'; python_param \{ module: "%s" layer: "%s" \} names it, and Python looks for modules in PYTHONPATH '
                  r'and in the folder one is in\.')

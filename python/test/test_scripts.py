@@ -61,7 +61,7 @@ class Scripts(CaffeTest):
         mean = np.zeros((3, 12, 12))
         mean[0] = np.arange(12)  # columns from 0 to 11; of six from 0.5 to 10.5
         np.save(self.path('mean.npy'), mean)
-        with open(self.path('mean.binaryproto'), 'wb') as file:  # with four axes, as compute_image_mean has it
+        with open(self.path('mean.binaryproto'), 'wb') as file:  # with four axes, as compute_image_mean writes it
             file.write(caffe.io.array_to_blobproto(mean[np.newaxis]).SerializeToString())
         for name in ('mean.npy', 'mean.binaryproto'):
             self.succeed('classify.py', *model, '--center_only', f'--mean_file={name}', 'b.png', 'one')
@@ -70,7 +70,7 @@ class Scripts(CaffeTest):
         self.refuse('bad.binaryproto is no mean as compute_image_mean writes it', 'classify.py', *model,
                     '--mean_file=bad.binaryproto', 'b.png', 'x')
 
-    def test_a_net_with_one_channel_sees_gray(self):
+    def test_a_net_with_one_channel_gets_gray_images(self):
         self.model()
         net = self.net(SCORES.replace('dim: 3 dim: 3', 'dim: 3 dim: 1'))
         net.params['score'][0].data[...] = 1
@@ -83,7 +83,7 @@ class Scripts(CaffeTest):
         with open(self.path('gray.csv'), encoding='utf-8') as file:
             self.assertTrue(0 < float(file.readlines()[1].split(',')[5]) < 255 * 0.2125)
 
-    def test_the_package_without_its_library_says_what_to_run(self):
+    def test_without_its_library_the_package_says_what_to_run(self):
         os.mkdir(self.path('caffe'))
         shutil.copy(caffe.__file__, self.path('caffe'))
 
@@ -134,7 +134,7 @@ class Scripts(CaffeTest):
         self.refuse('nowhere.prototxt', 'train.py', '--solver=nowhere.prototxt')
         self.refuse('device_memory', 'train.py', f'--solver={solver}', '--device_memory=1KiB')
 
-    def test_the_log_of_a_training_is_read_as_that_of_a_program(self):
+    def test_a_log_written_by_python_is_parsed_as_that_of_the_program(self):
         solver = self.solver_file(more='display: 5\n')
         run = subprocess.run([sys.executable, '-c', f'import caffe; caffe.get_solver({solver!r}).solve()'], cwd=self.folder,
                              capture_output=True, text=True, check=False, env={**os.environ, 'GLOG_minloglevel': '0'})

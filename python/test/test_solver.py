@@ -23,7 +23,7 @@ class Solvers(CaffeTest):
                'AdaDelta': 'momentum: 0.9 delta: 1e-6', 'Adam': 'momentum: 0.9 momentum2: 0.99'}
         return self.solver_file(more=own.get(kind, '') + '\n' + more, solver_type=kind)
 
-    def test_each_type_learns_and_is_of_its_class(self):
+    def test_each_solver_type_trains_and_has_its_class(self):
         for kind in TYPES:
             with self.subTest(kind):
                 solver = caffe.get_solver(self.file_of(kind))
@@ -54,7 +54,7 @@ class Solvers(CaffeTest):
         np.testing.assert_array_equal(solver.net.params['ip'][0].data, solver.test_nets[0].params['ip'][0].data)
         self.assertEqual((), solver.test_nets[0].blobs['loss'].shape)
 
-    def test_snapshot_and_restore_go_on_where_it_was(self):
+    def test_a_restored_solver_continues_where_the_snapshot_was_taken(self):
         one = caffe.get_solver(self.file_of('Adam'))
         one.step(3)
         one.snapshot()
@@ -68,7 +68,7 @@ class Solvers(CaffeTest):
         third.solve(self.path('snap_iter_3.solverstate'))
         self.assertEqual(20, third.iter)
 
-    def test_inputs_may_have_other_shapes_by_the_first_step(self):
+    def test_inputs_may_be_reshaped_before_the_first_step(self):
         text = '''
 layer { name: "data" type: "Input" top: "data" top: "label" input_param { shape { dim: 1 dim: 3 } shape { dim: 1 } } }
 layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
@@ -86,7 +86,7 @@ layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "acc
         self.assertEqual(expected, solver.net.blobs['loss'].data)
         self.assertEqual((4, 5), solver.test_nets[0].blobs['ip'].shape)
 
-    def test_passes_and_updates_by_hand_are_a_step(self):
+    def test_passes_and_updates_by_hand_equal_a_step(self):
         one, arrays = caffe.get_solver(self.solver_file()), []
         one.step(1)
         arrays.append(one.net.params['ip'][0].data.copy())
@@ -128,7 +128,7 @@ layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "acc
         solver.step(1)
         np.testing.assert_array_equal(solver.net.params['ip'][0].data, net.params['ip'][0].data)
 
-    def test_an_error_in_a_callback_ends_the_step_and_the_solver_works_on(self):
+    def test_after_an_error_in_a_callback_the_solver_can_be_used(self):
         solver, fail = caffe.get_solver(self.solver_file()), [True]
 
         def start():
@@ -164,7 +164,7 @@ layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "acc
 
 class SeveralSolvers(CaffeTest):
 
-    def test_nccl_is_there_only_where_its_library_is(self):
+    def test_nccl_exists_only_with_its_library(self):
         try:
             ctypes.CDLL('libnccl.so.2')
         except OSError:
@@ -204,7 +204,7 @@ class SeveralSolvers(CaffeTest):
                     solver.net.after_backward(group)
                 solver.step(4)
                 found[rank] = {name: blobs[0].data.copy() for name, blobs in solver.net.params.items()}
-            except BaseException as error:  # pylint: disable=broad-except  the test tells of it
+            except BaseException as error:  # pylint: disable=broad-except  the test reports it
                 errors.append(error)
         threads = [threading.Thread(target=train, args=(rank,)) for rank in range(2)]
         for thread in threads:
@@ -216,7 +216,7 @@ class SeveralSolvers(CaffeTest):
             np.testing.assert_array_equal(values, found[1][name])
 
 
-    def test_arguments_of_any_type_are_read_where_there_are_several_solvers(self):
+    def test_arguments_of_any_type_work_with_several_solvers(self):
         self.solver_file()
         self.write('net.prototxt', '''layer { name: "m" type: "MemoryData" top: "data" top: "label"
                                       memory_data_param { batch_size: 2 channels: 1 height: 1 width: 1 } }''')

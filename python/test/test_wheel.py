@@ -1,4 +1,4 @@
-"""The wheel that pip makes of the source tree, installed somewhere else."""
+"""The wheel that pip makes from the source tree, installed elsewhere."""
 import glob
 import os
 import shutil
@@ -9,7 +9,7 @@ import unittest
 from common import BIN, DEPLOY_NET, CaffeTest
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
-# In a process that knows of the build folder by nothing.
+# Runs in a process that does not know the build folder.
 USE = '''
 import caffe, os
 assert os.path.dirname(caffe.__file__) == os.path.realpath("site/caffe"), caffe.__file__
@@ -24,10 +24,10 @@ print(net.forward()["prob"].shape, caffe.plan("net.prototxt").fits)
 
 class Wheel(CaffeTest):
 
-    def test_it_imports_and_plans_where_it_is_installed(self):
+    def test_it_imports_and_plans_after_installation(self):
         environment = {**os.environ, 'LAYRUB_BUILD': os.path.dirname(BIN), 'PYTHONDONTWRITEBYTECODE': '1',
                        'PIP_DISABLE_PIP_VERSION_CHECK': '1', 'TMPDIR': self.folder}
-        shutil.copytree(SOURCE, self.path('python'))  # pip leaves its own beside it
+        shutil.copytree(SOURCE, self.path('python'))  # pip leaves files next to it
         for command in (['wheel', '--no-build-isolation', '--no-deps', '--wheel-dir', self.folder, self.path('python')],
                         ['install', '--no-deps', '--no-index', '--target', self.path('site'),
                          self.path('layrub-*.whl')]):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes, for each line of a log that tells of an iteration, the seconds since solving began.
+"""Writes the seconds since solving began for each log line of an iteration.
 
   extract_seconds.py train.log seconds.txt
 """

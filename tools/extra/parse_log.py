@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes two tables of a log of training: LOG.train and LOG.test in FOLDER, with a row for each iteration that is told
-of: NumIters, Seconds (since solving began), LearningRate, and a column for each output of the net. Where there are
-several test nets, the column TestNet of LOG.test tells them apart.
+"""Makes two tables from a log of training: LOG.train and LOG.test in FOLDER, with a row for each logged iteration:
+NumIters, Seconds (since solving began), LearningRate, and a column for each output of the net. If there are several
+test nets, LOG.test has their number in the column TestNet.
 
   layrub train --solver=solver.prototxt 2> train.log
   parse_log.py train.log .

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Draws how trainings went, one line for each log, as an SVG:
+"""Draws training curves, one line for each log, as an SVG:
 
   plot_training_log.py 6 loss.svg keep.log hybrid.log
 
 Charts: 0 test accuracy, 2 test loss, 4 learning rate, 6 training loss, by iterations; 1, 3, 5 and 7 the same by
-seconds. Of several outputs the first whose name has "accuracy" (else "mean_average_precision", else the first), or
-"loss", is drawn. Of several test nets each has its line. Opened by itself in a browser, the picture names the point
-under the mouse.
+seconds. If there are several outputs, draws the first whose name has "accuracy" (else "mean_average_precision", else
+the first), or "loss". Each test net has a line. A browser that opens the picture names the point under the mouse.
 """
 
 import argparse
@@ -18,7 +17,7 @@ from training_log import read_rows  # first: it finds script
 from script import BadInput, run_script, write_whole
 
 CHARTS = ['Test accuracy', 'Test loss', 'Training learning rate', 'Training loss']
-# Okabe and Ito's palette, told apart by the colour-blind too.
+# Okabe and Ito's palette, which colour-blind people can tell apart, too.
 COLORS = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#d55e00', '#56b4e9', '#8493a8', '#a0522d']
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 70, 20, 40, 50
 STYLE = '''text{font:12px system-ui,sans-serif;fill:#59636e}
@@ -39,7 +38,8 @@ def chosen(row, chart):
 
 
 def lines(path, chart, by_seconds):
-    """Lists of points by the end of the line's name: nothing, or, of several test nets, the number of each."""
+    """Suffix of the line's name -> list of points. The suffix is empty, or the number of the test net if there are
+    several."""
     train, test = read_rows(path)
     found = {}
     for row in test if chart < 2 else train:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Scales and crops images: the shorter side becomes SIZE, and the middle is cut out.
+"""Scales images so that the shorter side is SIZE, and crops the middle.
 
   resize_and_crop_images.py --num_clients=4 --image_lib=caffe --input_folder=raw --output_folder=small < names.txt
 
-Names, one in a line, are those of files below input_folder; a label behind a name is allowed and ignored. Without
---input_folder they are paths, "source target" in each line. Images are written as .ppm where a name ends so, else as .png.
-Needs the package caffe (docs/python.md), whose library reads images.
+Each line has the name of a file below input_folder; a label after the name is ignored. Without --input_folder, each
+line is "source target", two paths. Images are written as .ppm if the name ends so, else as .png. Needs the package
+caffe (docs/python.md), whose library reads images.
 """
 import argparse
 import multiprocessing
@@ -30,7 +30,7 @@ def png(pixels):
 
 
 def convert(job):
-    """Makes one image; returns what went wrong, or nothing."""
+    """Makes one image. Returns an error message, or nothing."""
     source, target, size = job
     import caffe
     import numpy as np

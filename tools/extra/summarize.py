@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Says in a line for each layer what a net is made of.
+"""Prints a line for each layer of a net.
 
   summarize.py train_val.prototxt
   summarize.py --phase=TEST train_val.prototxt
 
-Needs the package caffe (docs/python.md) for the definitions of prototxts, and loads neither net nor data.
+Needs the package caffe (docs/python.md) to parse prototxt files. Loads neither net nor data.
 """
 import argparse
 
@@ -34,7 +34,7 @@ def window(param):
 
 
 def details(layer):
-    """What is worth knowing of a layer's parameters."""
+    """A summary of a layer's parameters."""
     if layer.type in ('Convolution', 'NdConvolution', 'Deconvolution', 'ConvolutionDepthwise', 'DepthwiseConvolution', 'Im2col'):
         return f'{layer.convolution_param.num_output} x {window(layer.convolution_param)}'
     if layer.type == 'Pooling':

@@ -1,4 +1,4 @@
-"""Reads logs of training: those of this project, and of Caffe. Shared by the programs of this folder."""
+"""Reads training logs of Layrub and of Caffe. Shared by the programs of this folder."""
 
 import datetime
 import math
@@ -18,7 +18,7 @@ OUTPUT = re.compile(rf' *(Train|Test) net output #\d+: (\S+) = ({NUMBER})')
 
 
 class Line:
-    """A line with glog's prefix: `seconds` since the training began, and what it says."""
+    """A line with glog's prefix: `seconds` since training began, and the text."""
 
     def __init__(self, seconds, text):
         self.seconds = seconds
@@ -26,10 +26,10 @@ class Line:
 
 
 def read_lines(path):
-    """The lines of a log that have a prefix. Time is 0 where solving begins (in a log without that line, at the first
-    one), and grows over the turn of a year."""
+    """The lines of a log that have a prefix. Time is 0 at the line that says that solving begins, or at the first line
+    if there is no such line. It keeps growing at the turn of the year."""
     lines = []
-    year, last = 2001, None  # a prefix without a year leaves it open
+    year, last = 2001, None  # a prefix may have no year
     for text in read_text(path).split('\n'):
         found = PREFIX.match(text)
         if not found:
@@ -52,8 +52,8 @@ def read_lines(path):
 
 
 def read_rows(path):
-    """What a log says of training and of tests: two lists of dicts, with NumIters, Seconds, LearningRate and a value for
-    each output of the net. Where there are several test nets, rows of tests have TestNet, its number, besides."""
+    """The rows of training and those of tests: two lists of dicts with NumIters, Seconds, LearningRate and a value for
+    each output of the net. If there are several test nets, rows of tests also have TestNet, its number."""
     rows = {'Train': [], 'Test': []}
     iteration, rate, net = None, float('nan'), 0
     for line in read_lines(path):
@@ -66,7 +66,7 @@ def read_rows(path):
             known = RATE.match(line.text)
             if known:
                 rate = float(known[1])
-                for of_kind in rows.values():  # the rate follows the outputs of its iteration
+                for of_kind in rows.values():  # the rate is logged after the outputs of its iteration
                     for row in reversed(of_kind):
                         if row['NumIters'] != iteration:
                             break
@@ -83,7 +83,7 @@ def read_rows(path):
             if kind == 'Test':
                 of_kind[-1]['TestNet'] = net
         of_kind[-1][name] = float(value)
-    for of_kind in rows.values():  # the first tests come before a rate is told
+    for of_kind in rows.values():  # the first tests come before a rate is logged
         for row, following in reversed(list(zip(of_kind, of_kind[1:]))):
             if math.isnan(row['LearningRate']):
                 row['LearningRate'] = following['LearningRate']

@@ -1,6 +1,6 @@
-// Gives inputs that libFuzzer makes to one target: `LAYRUB_FUZZ_TARGET=graph fuzz_inputs FOLDER`
+// Gives the inputs of libFuzzer to one target: `LAYRUB_FUZZ_TARGET=graph fuzz_inputs FOLDER`
 // (ci/fuzz.sh). `LAYRUB_FUZZ_WRITE=FOLDER fuzz_inputs` writes the seeds of all targets to
-// FOLDER/<target>/ and their words to FOLDER/<target>.dict instead. Folders have absolute names.
+// FOLDER/<target>/ and their words to FOLDER/<target>.dict instead. Folders must be absolute paths.
 #include <google/protobuf/text_format.h>
 
 #include <cstdint>
@@ -50,7 +50,7 @@ void ChooseTarget() {
   std::exit(1);
 }
 
-/// The message that `bytes` are, if they are one.
+/// Parses `bytes` as the target's message; false if they are not one.
 bool Parse(const std::string& bytes, google::protobuf::Message* message) {
   if (target->text) return TextFormat::ParseFromString(bytes, message);
   return message->ParsePartialFromString(bytes);
@@ -66,7 +66,7 @@ std::string Print(const google::protobuf::Message& message) {
   return bytes;
 }
 
-/// `bytes` with a field changed; empty where they are no message.
+/// `bytes` with one field changed; empty if they are not a message.
 std::string WithFieldChanged(const std::string& bytes, unsigned seed) {
   static const auto words = target->words == nullptr ? std::vector<std::string>() : target->words();
   const std::unique_ptr<google::protobuf::Message> message = target->message();

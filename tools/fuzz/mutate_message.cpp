@@ -49,7 +49,7 @@ class Mutation {
     }
   }
 
-  /// Changes this message, or one of those in it.
+  /// Changes a field of this message or of a message in it.
   void Change(Message* message) {
     const Reflection& fields = *message->GetReflection();
     std::vector<const FieldDescriptor*> present;

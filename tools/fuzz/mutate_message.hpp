@@ -9,8 +9,9 @@
 
 namespace layrub_fuzz {
 
-/// Changes one field somewhere in `message`: sets, clears, copies or swaps it. Numbers are often
-/// those at which sizes overflow; strings are `words` or others of the message.
+/// Changes one field somewhere in `message`: sets, clears, copies or swaps it. New numbers are
+/// often those at which sizes overflow. New strings are from `words` or from elsewhere in the
+/// message.
 void MutateMessage(const std::vector<std::string>& words, std::mt19937* random,
                    google::protobuf::Message* message);
 

@@ -19,7 +19,7 @@
 
 namespace layrub_tool {
 
-// What the programs do in tools/layrub/fail.cpp.
+// Takes the place of the programs' Fail in tools/layrub/fail.cpp.
 void Fail(const std::string& message) { throw caffe::Error(message); }
 
 }  // namespace layrub_tool
@@ -33,7 +33,7 @@ std::vector<Target>& Registered() {
   return targets;
 }
 
-/// An empty current folder while it lives.
+/// Changes to an empty folder, which is removed with this object.
 class Folder {
  public:
   Folder() {
@@ -100,7 +100,7 @@ std::string SourceFile(const std::string& path) {
   return Contents((root != nullptr ? root : LAYRUB_SOURCE_DIR) + ("/" + path));
 }
 
-void ReadApart(void (*read)()) {
+void ReadInChild(void (*read)()) {
   constexpr int kRefused = 1;
   constexpr unsigned kPatience = 5;
   const pid_t child = fork();

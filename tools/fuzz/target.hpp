@@ -11,18 +11,18 @@
 
 namespace layrub_fuzz {
 
-/// A way in for bytes that anybody may have written.
+/// A reader of bytes from untrusted sources.
 struct Target {
   const char* name;
-  /// Reads `input` as the library and the programs read it. Returns, or throws caffe::Error where
-  /// the input is refused; anything else is a mistake.
+  /// Reads `input` as the library and the programs do. Must return, or throw caffe::Error to refuse
+  /// the input; anything else is a bug.
   void (*read)(const std::string& input);
-  /// Small inputs that are not refused.
+  /// Small valid inputs.
   std::vector<std::string> (*seeds)();
-  /// Words that inputs are made of; may be null.
+  /// Words that inputs consist of; may be null.
   std::vector<std::string> (*words)() = nullptr;
-  /// Inputs are messages of this kind, as text or in binary, so that a fuzzer may change their
-  /// fields; null: they are not.
+  /// Makes an empty message of the kind that inputs are, text (`text`) or binary, so that a fuzzer
+  /// can change fields; null if inputs are not messages.
   std::unique_ptr<google::protobuf::Message> (*message)() = nullptr;
   bool text = false;
 };
@@ -32,33 +32,33 @@ std::unique_ptr<google::protobuf::Message> New() {
   return std::make_unique<Kind>();
 }
 
-/// All of them, in order of name.
+/// All targets, ordered by name.
 std::vector<Target> Targets();
 
-/// Adds a target to Targets(): one for each file of the folder targets.
+/// Adds a target to Targets(). Each file of the folder targets has one.
 class Registration {
  public:
   explicit Registration(const Target& target);
 };
 
-/// To be called before the first input is read: fatal checks throw, logs are silent, and the
-/// current folder is an empty one, which is removed when the program ends.
+/// Call this before the first input is read. Makes fatal checks throw, silences logs, and changes
+/// to an empty folder, which is removed when the program ends.
 void SetUp();
 
-/// Makes `bytes` the contents of the file `name` in the current folder, and returns the name.
+/// Writes `bytes` to the file `name` in the current folder, and returns the name.
 std::string Write(const std::string& name, const std::string& bytes);
-/// All bytes of a file; empty where there is none.
+/// The contents of a file; empty if there is no such file.
 std::string Contents(const std::string& path);
-/// Of the project's files: "examples/digits/solver.prototxt".
+/// The contents of a file of the source tree, such as "examples/digits/solver.prototxt".
 std::string SourceFile(const std::string& path);
 
 /// A net with parameters and a loss, small enough to be set up in a millisecond.
 extern const char kSmallNet[];
 
-/// Calls `read` in a process of its own. For formats whose libraries believe what they read: where
-/// that crashes them, a program ends by a handler of signals (caffe/util/failure.hpp), and has
-/// refused the input then. It has five seconds.
-void ReadApart(void (*read)());
+/// Calls `read` in a child process, for at most five seconds. For formats whose libraries trust
+/// their input and crash if it is damaged. The programs then end in a signal handler
+/// (caffe/util/failure.hpp), which counts as refusing the input.
+void ReadInChild(void (*read)());
 
 /// Throws caffe::Error unless `status` is ok.
 void Require(const layrub::Status& status);

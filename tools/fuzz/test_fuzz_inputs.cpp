@@ -1,5 +1,4 @@
-// Every way in for bytes from outside (targets), with its seeds, and with inputs that once ended it
-// in another way than by a refusal (inputs/<target>/).
+// Runs every target with its seeds, and with inputs that once caused a bug (inputs/<target>/).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,12 +23,12 @@ TEST_P(FuzzInputs, SeedsAreNotRefused) {
     EXPECT_NO_THROW(GetParam().read(seeds[i])) << "seed " << i + 1 << ":\n" << seeds[i];
 }
 
-TEST_P(FuzzInputs, WhatWasFoundIsReadOrRefusedInOneSentence) {
+TEST_P(FuzzInputs, EarlierFindingsAreReadOrRefusedInOneSentence) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(LAYRUB_SOURCE_DIR) / "tools/fuzz/inputs" / GetParam().name;
   if (!fs::exists(folder)) GTEST_SKIP() << "nothing was found here";
   for (const fs::directory_entry& file : fs::directory_iterator(folder)) {
-    // Whatever ends this program: this is the input.
+    // If the program crashes, this line names the input.
     std::cout << "  " << file.path().filename().string() << std::endl;
     try {
       GetParam().read(Contents(file.path()));
@@ -39,7 +38,7 @@ TEST_P(FuzzInputs, WhatWasFoundIsReadOrRefusedInOneSentence) {
   }
 }
 
-TEST_P(FuzzInputs, ACutSeedIsReadOrRefused) {
+TEST_P(FuzzInputs, TruncatedSeedsAreReadOrRefused) {
   const std::string seed = GetParam().seeds().front();
   for (const size_t size : {size_t{0}, size_t{1}, seed.size() / 3, seed.size() - 1}) {
     SCOPED_TRACE(size);

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Makes a folder, and an archive of it, that runs on another x86-64 Linux: the programs, their tests, the models, and
-# every shared library that they need, but the C library, the GPU's driver and CUDA's own libraries.
+# every shared library that they need, except the C library, the GPU's driver and CUDA's libraries.
 #
 #   tools/gpu/bundle.sh            builds in build-bundle/ (with CUDA where nvcc is found, without OpenCV)
 #   tools/gpu/bundle.sh BUILD      takes what is built in the folder BUILD
 #   tools/gpu/bundle.sh --quick [BUILD]    with what gpu_check.sh --quick wants: fewer tests, no oneDNN, and packed by
 #                                gzip, as there may be no xz where it goes
 #
-# It is for all GPUs from compute capability 7.5 on, whatever this machine has. CMAKE_FLAGS go to cmake, such as
-# CMAKE_FLAGS='-D CUDA_ARCH=90'. The result lies in BUILD/bundle/.
+# It is for all GPUs from compute capability 7.5 on, whatever GPU this machine has. CMAKE_FLAGS are passed to cmake,
+# such as CMAKE_FLAGS='-D CUDA_ARCH=90'. The result is in BUILD/bundle/.
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
@@ -49,7 +49,7 @@ mkdir -p "$out/bin" "$out/tests"
 cp tools/gpu/launch.sh "$out/bin/launch"
 for program in "$out"/libexec/*; do ln -s launch "$out/bin/$(basename "$program")"; done
 
-# Files that tests and scripts read lie as in the source tree.
+# Files that tests and scripts read have the same places as in the source tree.
 git ls-files README.md LICENSE docs models examples bench tools src/caffe/net/test/nets src/caffe/test/golden \
   src/caffe/proto/test/data | tar -cf - -T - | tar -xf - -C "$out"
 git describe --always --dirty > "$out/COMMIT"
@@ -63,7 +63,7 @@ if [ -n "$quick" ]; then
   rm -f "$out/lib/libcaffe_onednn.so"
 fi
 
-rm -f "$out/lib/liblayrub_mpi.so"  # what Open MPI opens is not collected
+rm -f "$out/lib/liblayrub_mpi.so"  # the libraries that Open MPI opens are not collected
 
 echo "Collecting shared libraries ..."
 system='^(ld-linux-x86-64|libc|libm|libdl|librt|libpthread|libresolv|libutil)\.so'
@@ -74,14 +74,14 @@ find "$out/libexec" "$out/tests" "$out/lib" -type f -exec env LD_LIBRARY_PATH="$
           s/^[[:space:]]*\([^[:space:]]*\) => \(.*\) (0x[0-9a-f]*)$/\1 \2/p' | sort -u > "$build/bundle/needed"
 awk -v skip="$system" '$1 !~ skip' "$build/bundle/needed" | grep -Ev "$cuda|^libcaffe\." > "$build/bundle/copied" || true
 awk '{ print $1 }' "$build/bundle/needed" | grep -E "$cuda" > "$out/lib/cuda_libraries" || true
-# Not linked to, but opened when they are needed.
+# Libraries that are not linked to, but opened when they are needed.
 [ "$kind" = cpu ] || sed 's/$/ optional/' "$build/opened_libraries" >> "$out/lib/cuda_libraries"
 mkdir "$out/licenses"
 while read -r library path; do
   [ "$path" != not ] || { echo "bundle: $library was not found" >&2; exit 1; }
   install -m 755 "$path" "$out/lib/$library"
   strip --strip-unneeded "$out/lib/$library"
-  # The text that came with the package which the library is from.
+  # The licence text of the package that the library comes from.
   package=$(dpkg-query -S "$(readlink -f "$path")" 2> /dev/null | head -n 1 | cut -d : -f 1) || true
   text=/usr/share/doc/$package/copyright
   [ -z "$package" ] || [ ! -f "$text" ] || cp "$text" "$out/licenses/$package"

@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
-"""Checks and measures the program on a GPU, piece by piece, and collects all in one JSON file and a Markdown table.
+"""Checks and measures the program on a GPU, piece by piece, and collects the results in a JSON file and a Markdown
+table.
 
-  tools/gpu/gpu_check.sh --quick --out=results    what matters most, within nine minutes
-  tools/gpu/gpu_check.sh                          all pieces
-  tools/gpu/gpu_check.sh --only=tests,bits        some of them; what the file already holds of the others stays
+  tools/gpu/gpu_check.sh --quick --out=results    what matters most, within nine minutes tools/gpu/gpu_check.sh
+  all pieces tools/gpu/gpu_check.sh --only=tests,bits        some of them; results of the others in the file stay
   tools/gpu/gpu_check.sh --only=resnet50_b32 --gpu=1 --out=results/h200.json
 
-Pieces: versions (of driver, CUDA and its libraries), copies (bandwidth to pinned memory: up, down, both ways at once), tests
-(every test program, on the GPU; --quick: those of core, kernels and layers), sanitizer (some of them under
-compute-sanitizer), bits (each strategy trains mini nets to the same bits as no plan; ResNet-50 under hybrid and in little
-memory), steps (times of ResNet-50 beside PyTorch's), kernels (our own beside those of cuDNN), and nets: step time and device
-memory under keep, hybrid and auto within 12 GB, and within 1.1 times the floor besides context and libraries. Of the memory,
-*counted* is plan, pool, context and libraries; *taken at most* is what was gone of the device at the fullest moment that the
-program looked at, and the driver's view what nvidia-smi saw beside it.
+Pieces: versions (of driver, CUDA and its libraries), copies (bandwidth to pinned memory: up, down, both ways at once),
+tests (every test program, on the GPU; --quick: those of core, kernels and layers), sanitizer (some of them under
+compute-sanitizer), bits (each strategy trains mini nets to the same bits as no plan; ResNet-50 under hybrid and in
+little memory), steps (times of ResNet-50 beside PyTorch's), kernels (our own beside those of cuDNN), and nets: step
+time and device memory under keep, hybrid and auto within 12 GB, and within 1.1 times the floor besides context and
+libraries. Of the memory, *counted* is plan, pool, context and libraries; *taken at most* is the most that was in use
+whenever the program asked the driver, and the driver's view is what nvidia-smi reported meanwhile.
 
-Each piece has its share of time, and what those before it have left. What fails, crashes or hangs is a row that says so, and
-the next one has its turn; what there was no time for is listed as missing. All is saved after each row, the output of at
-most six failed rows in files beside. The exit code is 1 if anything fails or there was too little time.
+Each piece has its share of time, plus what earlier pieces have left. If something fails, crashes or hangs, its row says
+so and the next row runs; rows for which there was no time are listed as missing. Everything is saved after each row,
+with the output of at most six failed rows in files next to it. The exit code is 1 if anything fails or there was too
+little time.
 """
 
 import argparse
@@ -40,7 +41,7 @@ import run_layrub
 from gpu_table import markdown
 from script import BadInput, run_script, write_whole
 
-# Seconds of each piece of the quick check. With what it takes to begin and to end, they stay below 540.
+# Seconds of each piece of the quick check. With start and end of the check they are less than 540.
 QUICK = {'versions': 15, 'copies': 25, 'tests': 150, 'sanitizer': 60, 'bits': 110, 'steps': 165}
 FULL = [name for name in gpu_pieces.PIECES if name not in ('lenet', 'resnet18')]
 MOST_LOGS = 6
@@ -48,32 +49,33 @@ LOG_BYTES = 64 << 10
 
 
 class Check:
-    """One run of this script: the device, how long the piece at work may still take, and where its results go."""
+    """One run of this script: the device, the time left to the current piece, and where results go."""
 
     def __init__(self, options, clock=time.monotonic):
-        """`clock` tells seconds; that of this object begins now."""
+        """`clock` returns seconds; the check begins now."""
         self.options, self.clock = options, clock
         self.begin = self.end = clock()
         self.device = [] if options.cpu else [f'--gpu={options.gpu}']
         self.memory_mib = 0
         self.versions = {}
-        self.environment = dict(os.environ)  # as it was: PyTorch brings libraries of its own
+        self.environment = dict(os.environ)  # as it was at the start: PyTorch has its own libraries
         self.folder = tempfile.mkdtemp(prefix='gpu_check.')
-        self.notes = {}  # what several pieces need and one has found out
+        self.notes = {}  # results that several pieces share
         self.stopping = False
 
     def left(self, limit=None):
-        """Seconds that a command may take: what is left to the piece, and in the quick check `limit` at most."""
+        """Seconds that a command may take: the time left to the piece, in the quick check at most `limit`."""
         left = max(0.01, self.end - self.clock())
         return min(left, limit) if limit and self.options.quick else left
 
     def run(self, *arguments, limit=None, on_line=None):
-        """Runs the program; one that outlasts the piece, or `limit` seconds, is stopped: subprocess.TimeoutExpired."""
+        """Runs the program. If it takes longer than the piece may, or than `limit` seconds, stops it and raises
+        subprocess.TimeoutExpired."""
         return run_layrub.run(*arguments, timeout=self.left(limit), on_line=on_line)
 
 
 class Piece:
-    """The rows of a piece, and what is missing in it. Its methods may be called from several threads."""
+    """The rows of a piece, and its missing rows. Several threads may call its methods."""
 
     def __init__(self, check, name, result, save):
         self.check, self.name, self.save = check, name, save
@@ -83,7 +85,7 @@ class Piece:
         result['pieces'][name] = self.found
 
     def row(self, row, log=''):
-        """Adds a row, and what a failed one has printed."""
+        """Adds a row; `log` is the output of a failed one."""
         with self.lock:
             if self.check.stopping:
                 return
@@ -96,7 +98,7 @@ class Piece:
         self.row({'name': name, 'ok': False, 'message': message}, log)
 
     def missing(self, what, late=False):
-        """Notes what there is no row for, and why; `late`: because there was too little time."""
+        """Notes that a row is missing, and why. `late`: there was too little time."""
         with self.lock:
             if self.check.stopping:
                 return
@@ -121,7 +123,7 @@ class Piece:
             self.failed(job.name, f'{type(error).__name__}: {error}', traceback.format_exc())
 
     def run(self):
-        """Does the piece's jobs, as many at a time as it wants."""
+        """Runs the piece's jobs, as many at a time as the piece allows."""
         begin = self.check.clock()
         piece = gpu_pieces.PIECES[self.name]
         try:
@@ -144,7 +146,8 @@ class Piece:
 
 
 def run_check(check, shares, result, save):
-    """Runs the pieces. `shares`: name -> seconds; a piece ends when its share and those before it are over."""
+    """Runs the pieces. `shares`: name -> seconds; a piece must end when its share and those of earlier pieces are used
+    up."""
     for name in shares:
         result['pieces'][name] = {'ok': False, 'complete': False, 'seconds': 0, 'rows': [], 'missing': ['not begun']}
     save()
@@ -167,7 +170,7 @@ class Output:
         os.makedirs(self.folder, exist_ok=True)
 
     def load(self, device, made_of):
-        """What the file holds of an earlier run, to be added to."""
+        """Loads the results of an earlier run from the file, to add to them."""
         if not os.path.exists(self.path):
             return {'device': device, 'commit': made_of, 'pieces': {}}
         try:
@@ -186,7 +189,7 @@ class Output:
         write_whole(os.path.splitext(self.path)[0] + '.md', markdown(result))
 
     def log(self, name, text):
-        """Writes the end of what a row has printed, unless there are enough such files."""
+        """Writes the end of a row's output to a file, unless there are enough such files."""
         file = re.sub(r'[^\w.-]+', '_', name, flags=re.ASCII)[:80] + '.log'
         there = {entry for entry in os.listdir(self.folder) if entry.endswith('.log')}
         if len(there | {file}) <= MOST_LOGS:
@@ -239,7 +242,8 @@ def main():
     failures = []
 
     def save(log_name=None, log=''):
-        """A file that cannot be written ends the check only at its end: what is printed is something, too."""
+        """Saves the results. If a file cannot be written, the check goes on and fails at its end, because its printed
+        output is useful, too."""
         try:
             if log_name:
                 output.log(log_name, log)

@@ -1,4 +1,4 @@
-"""The device that gpu_check.py checks: who it is, where CUDA's libraries are, and how much of its memory is taken."""
+"""The device that gpu_check.py checks: what it is, where CUDA's libraries are, and how much of its memory is in use."""
 
 import json
 import os
@@ -15,7 +15,7 @@ LAUNCH = os.path.join(ROOT, 'bin', 'launch')  # of a bundle
 
 
 def query(fields, gpu):
-    """What nvidia-smi answers, a list; empty without it."""
+    """The answer of nvidia-smi as a list; empty without nvidia-smi."""
     try:
         said = subprocess.run(['nvidia-smi', f'--query-gpu={fields}', '--format=csv,noheader,nounits', f'--id={gpu}'],
                               text=True, capture_output=True, check=True, timeout=10)
@@ -25,7 +25,7 @@ def query(fields, gpu):
 
 
 def ask_libraries(gpu):
-    """What gpu_libraries.py says, as far as it came; in a bundle what is missing, too."""
+    """The output of gpu_libraries.py, incomplete if it crashed; in a bundle also the missing libraries."""
     script = os.path.join(ROOT, 'tools/gpu/gpu_libraries.py')
     command = [LAUNCH, os.path.relpath(script, ROOT)] if os.path.exists(LAUNCH) else [sys.executable, script]
     try:
@@ -43,7 +43,7 @@ def ask_libraries(gpu):
 
 
 def ask_program(check):
-    """(name, MiB of memory) as the program itself says, empty and 0 without a GPU."""
+    """(name, MiB of memory) as the program reports them; empty and 0 without a GPU."""
     try:
         said = run_layrub.run('device_query', *check.device, timeout=30)
     except subprocess.TimeoutExpired:
@@ -53,7 +53,7 @@ def ask_program(check):
 
 
 def describe(check):
-    """The device. Also sets its memory, and lets programs find CUDA's libraries from now on."""
+    """Describes the device. Also sets its memory, and lets later programs find CUDA's libraries."""
     options = check.options
     check.versions = said = ask_libraries(options.gpu)
     if said.get('folders'):
@@ -73,7 +73,7 @@ def describe(check):
 
 
 class DeviceMemory:
-    """The most memory in use on the device, beyond what was in use before, as the driver tells."""
+    """The most memory in use on the device according to the driver, less what was in use before."""
 
     def __init__(self, options):
         self.options = options

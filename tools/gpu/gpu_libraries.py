@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Prints as JSON what a GPU and CUDA's libraries say of themselves, and in which folders programs find the libraries.
+"""Prints as JSON the versions of a GPU's driver and of CUDA's libraries, and the folders where programs find the
+libraries.
 
   bin/launch tools/gpu/gpu_libraries.py [GPU]     from a bundle
   tools/gpu/gpu_libraries.py [GPU]                from a source tree
 
 Names: driver, name and memory_mib of the GPU, cuda_driver (the newest CUDA that the driver runs), cuda_runtime, cublas,
-cudnn, nccl; null for what was not found or does not answer. folders: LD_LIBRARY_PATH of whoever starts this script, and
-behind it, in a source tree, the folders nvidia/*/lib of Python's packages. A library may crash or hang: this is a process
-of its own.
+cudnn, nccl; null if not found or without an answer. folders: LD_LIBRARY_PATH, followed in a source tree by the folders
+nvidia/*/lib of Python's packages. This is a separate script because a library may crash or hang.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def folders():
-    """Where libraries are looked for before the system does, in this order."""
+    """The folders that are searched for libraries before those of the system, in this order."""
     found = [folder for folder in os.environ.get('LD_LIBRARY_PATH', '').split(':') if folder]
     if not os.path.exists(os.path.join(ROOT, 'bin', 'launch')):
         found += [folder for path in sys.path if path for folder in sorted(glob.glob(path + '/nvidia/*/lib'))]
@@ -28,7 +28,7 @@ def folders():
 
 
 def library(name, *versions):
-    """The library of the newest of the versions that is found; None without."""
+    """The newest version of the library that is found; None if there is none."""
     files = [f'lib{name}.so.{version}' for version in versions]
     for path in [os.path.join(folder, file) for file in files for folder in folders()] + files:
         try:
@@ -39,7 +39,7 @@ def library(name, *versions):
 
 
 def number(function, *arguments):
-    """What a function of the kind `status f(..., int* answer)` answers; None if it fails."""
+    """The answer of a function `status f(..., int* answer)`; None if it fails."""
     answer = ctypes.c_int()
     return answer.value if function(*arguments, ctypes.byref(answer)) == 0 else None
 
@@ -92,7 +92,7 @@ def of_libraries():
 
 def main():
     gpu = int(sys.argv[1]) if len(sys.argv) > 1 else 0
-    # A library that ends this process takes nothing with it that was said before.
+    # Each part is printed at once, so that a library that ends this process loses no earlier part.
     for part in (lambda: {'folders': ':'.join(folders())}, lambda: of_driver(gpu), of_libraries):
         try:
             print(json.dumps(part()), flush=True)

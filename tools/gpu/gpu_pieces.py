@@ -1,4 +1,5 @@
-"""The pieces of gpu_check.py. Each is a list of jobs; a job tells rows, which say whether they are ok, or what is missing."""
+"""The pieces of gpu_check.py. Each is a list of jobs. A job adds rows, which say whether they are ok, or notes missing
+ones."""
 
 import glob
 import importlib.util
@@ -19,8 +20,8 @@ from bench_cpu import torch_description
 from gpu_device import LAUNCH, DeviceMemory
 from run_layrub import MIB, ROOT, last_line
 
-CARD_12GB = 11_580_000_000  # bytes of a K40M with 12 GB that a program can have
-# Name -> (name of generate_model.py, batch, other flags). The two smallest are for trying this script.
+CARD_12GB = 11_580_000_000  # bytes of a K40M with 12 GB that a program can use
+# Name -> (name of generate_model.py, batch, other flags). The two smallest are for testing this script.
 NETS = {
     'lenet': ('lenet', 64, ['--data_shape=1,28,28']), 'resnet18': ('resnet18', 4, []),
     'alexnet': ('alexnet', 128, []), 'vgg16': ('vgg16', 64, []), 'googlenet': ('googlenet', 128, []),
@@ -28,19 +29,19 @@ NETS = {
     'resnet1001': ('resnet1001', 32, []), 'resnet1517': ('resnet1517', 32, []),
 }
 MINI_NETS = ['mini_resnet', 'lenet', 'mini_googlenet', 'mini_alexnet', 'mini_fcn', 'recurrent']
-# What single precision products are rounded to -> the flags of layrub.
+# Precision of products -> flags of layrub.
 PRECISIONS = {'fp32': ['--tf32=off'], 'TF32': ['--tf32=all']}
 SANITIZED = ['test_batch_norm_layer', 'test_softmax_layers', 'test_solver_update']
 
 
 class Missing(Exception):
-    """What a job needs is not there."""
+    """Something that a job needs is missing."""
 
 
 @dataclass
 class Job:
-    """A part of a piece. `run` is called with the Piece, to tell rows; it may raise whatever it likes. Without `least`
-    seconds it is not begun."""
+    """A part of a piece. `run` is called with the Piece and adds rows to it; it may raise any exception. The job is not
+    started with less than `least` seconds left."""
     name: str
     run: Callable
     least: float = 2
@@ -54,7 +55,7 @@ class Kind:
 
 
 def sized_net(check, batch):
-    """(Name, batch, flags) of the net whose times are told: a small one to try the script."""
+    """(Name, batch, flags) of the net that is timed; a small one to test the script."""
     return ('lenet', batch // 8, ['--data_shape=1,28,28']) if check.options.tiny else ('resnet50', batch, [])
 
 
@@ -66,7 +67,7 @@ def versions(check):
         message = ', '.join(f'{name} {said.get(key) or "not found"}' for key, name in names.items())
         piece.row({'name': 'versions', 'ok': not said['problem'], 'message': f'{said["problem"]} {message}',
                    **{key: said.get(key) for key in names}})
-    return [Job('versions', tell, least=0)]  # it only tells
+    return [Job('versions', tell, least=0)]  # it only reports
 
 
 # ---------------------------------------------------------------- test programs
@@ -77,7 +78,7 @@ def test_programs(pattern):
 
 
 def device_tests():
-    """Names of the test programs of core, kernels and layers: in a bundle a file lists them."""
+    """Names of the test programs of core, kernels and layers. In a bundle, a file lists them."""
     listed = os.path.join(ROOT, 'tests', 'of_devices')
     if os.path.exists(listed):
         with open(listed, encoding='utf-8') as file:
@@ -101,7 +102,7 @@ def test_outcome(done):
     """(ok, message, how many tests were skipped)"""
     lines = done.out.splitlines()
     failed = sorted({line.split()[3].rstrip(',') for line in lines if line.startswith('[  FAILED  ]') and '.' in line})
-    # Without a device a program skips all of its tests and ends well.
+    # Without a device a program skips all of its tests and succeeds.
     no_device = next((line for line in lines if 'Cannot use a GPU' in line or 'skipped: no device' in line), '')
     message = no_device or ('' if done.code == 0 else '; '.join(failed) or
                             f'exit code {done.code}: {last_line(done.err or done.out)}')
@@ -109,7 +110,7 @@ def test_outcome(done):
 
 
 def tests(check):
-    """Every test program; the quick check: those of core, kernels and layers."""
+    """Runs every test program; in the quick check, those of core, kernels and layers."""
     def job(program):
         def run(piece):
             done = run_test(check, [program])
@@ -134,7 +135,7 @@ def tests(check):
 
 
 def sanitizer(check):
-    """Test programs under compute-sanitizer: what reads or writes where it should not, and who does so unordered."""
+    """Runs test programs under compute-sanitizer, which finds invalid accesses and races."""
     found = shutil.which('compute-sanitizer') or next(iter(sorted(glob.glob('/usr/local/cuda*/bin/compute-sanitizer'))), None)
     reason = ('it is for GPUs' if check.options.cpu else '' if found else
               'it is neither in PATH nor in /usr/local/cuda*/bin')
@@ -158,7 +159,7 @@ def sanitizer(check):
 
 
 def kernels(check):
-    """Times of our kernels and of cuDNN's, as the test that compares them tells."""
+    """Times of Layrub's kernels and of cuDNN's, from the test that compares them."""
     def run(piece):
         with tempfile.TemporaryDirectory() as folder:
             times = os.path.join(folder, 'times')
@@ -188,7 +189,7 @@ def write_solver(folder, model, iterations):
 
 
 def once(check, key, make):
-    """What make() gives, made once in a check."""
+    """The result of make(), which is called once in a check."""
     if key not in check.notes:
         check.notes[key] = make()
     return check.notes[key]
@@ -200,8 +201,8 @@ def generated(check, name, batch):
 
 
 def measured(check, piece, model, flags):
-    """Flags with the times of the net's operations here, of which training has the fastest from then on; without, and
-    with a row, where they cannot be measured."""
+    """Profiles the net and returns `flags` with the profile, so that training uses the fastest algorithms. If it cannot
+    be measured, adds a row and returns `flags`."""
     def measure():
         profile = os.path.join(check.folder, f'machine{len(check.notes)}.json')
         name = f'{"/".join(model.split(os.sep)[-2:])} measured'
@@ -219,8 +220,8 @@ def measured(check, piece, model, flags):
 
 
 def verify(check, piece, name, solver, wanted, flags, limit):
-    """Trains under each placement and without a plan, all in one process, and tells of each whether the bits are the same.
-    Where the process ends or hangs, the placement at work has failed, and the next ones have another one."""
+    """Trains under each placement and without a plan, all in one process, and adds a row for each: whether the bits are
+    the same. If the process crashes or hangs, the current placement has failed, and the next ones get a new process."""
     rest, alone = list(wanted), ''
 
     def tell(line):
@@ -230,7 +231,8 @@ def verify(check, piece, name, solver, wanted, flags, limit):
             piece.row({'name': f'{name}, {item}', 'ok': said.startswith('Placement verified'), 'message': said}, said)
 
     while rest:
-        alone = f'{rest[0]}: ' if len(rest) == 1 and ':' not in rest[0] else ''  # the program names it among several
+        # with several, the program prints the name itself
+        alone = f'{rest[0]}: ' if len(rest) == 1 and ':' not in rest[0] else ''
         try:
             done = check.run('train', f'--solver={solver}', f'--placement={",".join(rest)}', '--deterministic',
                              '--verify_placement=3', *flags, *check.device, limit=limit, on_line=tell)
@@ -248,8 +250,8 @@ def verify(check, piece, name, solver, wanted, flags, limit):
 
 
 def bits(check):
-    """Training under each strategy, in little memory too, compared bit by bit with training without a plan. By the
-    algorithms that are fastest here: each net is measured first."""
+    """Compares training under each strategy, also in little memory, bit by bit with training without a plan. Each net
+    is measured first, so that the fastest algorithms run."""
     def job(name, model, wanted, flags, limit, least):
         def run(piece):
             path = model()
@@ -269,7 +271,7 @@ def bits(check):
 
 
 def copies(check):
-    """Rates of copies between device and host memory, as the program measures them."""
+    """Rates of copies between device and host memory, measured by the program."""
     def run(piece):
         model = os.path.join(ROOT, 'src/caffe/net/test/nets/lenet.prototxt')
         profile = os.path.join(check.folder, 'copies.json')
@@ -289,7 +291,7 @@ MEASURES = ('iteration_seconds', 'predicted_seconds', 'planned_device_bytes', 'o
 
 
 def train(check, model, *flags):
-    """(How a training of few iterations ended, what its summary says)"""
+    """Trains a few iterations. Returns (outcome, summary)."""
     with tempfile.TemporaryDirectory() as folder:
         summary = os.path.join(folder, 'summary.json')
         done = check.run('train', f'--solver={write_solver(folder, model, check.options.iterations)}', '--synthetic',
@@ -302,7 +304,7 @@ def train(check, model, *flags):
 
 
 def steps(check):
-    """Times of an iteration of the same net at two batch sizes, in both precisions, and beside them PyTorch's."""
+    """Times of an iteration of a net at two batch sizes and in both precisions, compared with PyTorch."""
     def ours(net, batch, flags, precision, placement, graphs=True):
         program = placement if graphs else f'{placement} without graphs'
 
@@ -354,11 +356,12 @@ def steps(check):
 
 
 def net_rows(check, name):
-    """A net under keep, hybrid and auto within two budgets, planned with measured times where it can be measured."""
+    """Trains a net under keep, under hybrid and under auto within two budgets, with measured times if it can be
+    measured."""
     net, batch, flags = NETS[name]
 
     def job(placement, label, budget):
-        """`budget` makes bytes of those of the floor and of what context and libraries take; 0: no budget"""
+        """budget(floor, bytes of context and libraries) returns bytes; 0: no budget"""
         def run(piece):
             model = generated(check, net, batch)
             lenet = os.path.join(ROOT, 'src/caffe/net/test/nets/lenet.prototxt')
@@ -380,8 +383,8 @@ def plan(check, model, placement, *flags):
 
 
 def net_row(check, model, placement, budget, overhead, flags):
-    """(A row: what a training took, or why there was none; its log). A plan that is made without the device has `overhead`
-    bytes less than the device's budget."""
+    """Returns (row with the results of a training or the reason why it failed, log). A plan that is made without the
+    device gets `overhead` bytes less than the device's budget."""
     row = {'name': placement + (f', {budget / MIB:,.0f} MiB' if budget else ''), 'ok': True, 'message': ''}
     planned = plan(check, model, placement, *flags, *([f'--device_memory={budget - overhead}'] if budget else []))
     if planned.code != 0:

@@ -13,7 +13,7 @@ def table(columns, rows):
 
 
 def memory(row):
-    """Planned, counted, and taken at most."""
+    """Memory that was planned, counted, and taken at most."""
     return [number(row.get('planned_device_bytes') or row.get('planned_bytes'), MIB),
             number(row.get('counted_device_bytes'), MIB), number(row.get('device_peak_measured_bytes'), MIB)]
 
@@ -22,7 +22,7 @@ MEMORY = ['planned, MiB', 'counted, MiB', 'taken at most, MiB']
 
 
 def step_row(row, rows):
-    """A row of the piece steps, beside PyTorch's for the same batch and precision."""
+    """A row of the piece steps, compared with PyTorch for the same batch and precision."""
     torch = next((other.get('iteration_seconds') for other in rows if other.get('program') == 'PyTorch' and
                   (other.get('batch'), other.get('precision')) == (row['batch'], row['precision'])), None)
     seconds = row.get('iteration_seconds')
@@ -37,7 +37,7 @@ def net_row(name, row):
 
 
 def section(name, piece):
-    """What a piece came to, in a line, and what failed or is missing."""
+    """The results of a piece in a line, and its failed and missing rows."""
     rows = piece['rows']
     good = sum(row['ok'] for row in rows)
     text = [f'**{name}**: {good} of {len(rows)} are well' + ('' if piece['complete'] else '; not complete') +

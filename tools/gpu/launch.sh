@@ -1,8 +1,8 @@
 #!/bin/sh
-# Starts a program of the bundle that this file lies in, with CUDA's libraries from where this machine has them: in
-# LD_LIBRARY_PATH, where the system looks, in CUDA's usual folders, or among Python's packages (nvidia/*/lib). They are
-# listed in lib/cuda_libraries; one that a line calls optional is opened by the program itself when it is needed, which
-# says so where it is missing.
+# Starts a program of the bundle that this file is part of, with the CUDA libraries of this machine: those in
+# LD_LIBRARY_PATH, in the system's folders, in CUDA's usual folders, or in Python's packages (nvidia/*/lib).
+# lib/cuda_libraries lists the libraries. A program opens an optional one itself when it is needed, and reports if it is
+# missing.
 #
 #   bin/layrub ...              any program of libexec, by its name
 #   bin/launch FILE ...         any program of the bundle: bin/launch tests/test_blob
@@ -16,7 +16,7 @@ if [ "$(basename "$0")" = launch ]; then
 fi
 [ -x "$program" ] || { echo "launch: there is no program $program" >&2; exit 1; }
 
-# Up to CUDA 12 the names of all of Python's packages end in the version.
+# Up to CUDA 12 the names of Python's packages end in the version.
 cuda=$(sed -n 's/^libcudart\.so\.\([0-9]*\).*/\1/p' "$root/lib/cuda_libraries")
 end=
 [ "${cuda:-13}" -ge 13 ] || end=-cu$cuda
@@ -34,7 +34,7 @@ look() {
   done
   return 1
 }
-# The same for a list of folders between colons.
+# The same for a list of folders separated by colons.
 look_along() {
   library=$1
   path=$2
@@ -54,7 +54,7 @@ while read -r library need; do
   case $system in *"$library "*) continue ;; esac
   look "$library" ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64 /usr/local/cuda*/lib64 \
     /usr/local/cuda*/targets/x86_64-linux/lib /usr/local/cuda*/lib && continue
-  # Not from the current folder: Python would take modules from it.
+  # Not in the current folder: Python would import modules from it.
   [ -n "$python" ] || python=$(cd / && python3 -c '
 import glob, sys
 print(":".join(found for path in sys.path for found in sorted(glob.glob(path + "/nvidia/*/lib"))) or "/")

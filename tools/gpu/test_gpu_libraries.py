@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of gpu_libraries.py: what it asks a driver and CUDA's libraries, which are stand-ins that a compiler makes here."""
+"""Tests of gpu_libraries.py with fake driver and CUDA libraries, which are compiled here."""
 
 import json
 import os
@@ -51,7 +51,7 @@ class GpuLibraries(unittest.TestCase):
             said.update(json.loads(line))
         return said, done
 
-    def test_driver_and_libraries_of_pythons_packages_tell_their_versions(self):
+    def test_versions_of_the_driver_and_of_libraries_in_python_packages_are_reported(self):
         folders = [self.make(name, text) for name, text in LIBRARIES.items()]
         said, done = self.ask()
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -61,7 +61,7 @@ class GpuLibraries(unittest.TestCase):
         self.assertEqual(self.ask('1')[0]['name'], 'Second')
         self.assertIsNone(self.ask('2')[0]['name'])
 
-    def test_a_library_that_crashes_takes_nothing_with_it_that_was_said_before(self):
+    def test_a_library_that_crashes_does_not_lose_earlier_results(self):
         for name in ('libcuda.so.1', 'libnvidia-ml.so.1'):
             self.make(name, LIBRARIES[name])
         self.make('libcudart.so.13', 'int cudaRuntimeGetVersion(int* version) { abort(); }')
@@ -69,7 +69,7 @@ class GpuLibraries(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual((said['driver'], said['memory_mib']), ('580.159.04', 81559))
 
-    def test_a_library_of_another_kind_is_named(self):
+    def test_a_library_of_the_wrong_kind_is_named(self):
         self.make('libcudnn.so.9', '')
         said, done = self.ask()
         self.assertIn('cudnnGetVersion', done.stderr)

@@ -19,7 +19,7 @@ def touch(*path):
 
 
 class Launch(unittest.TestCase):
-    """A bundle of one program, which prints its arguments and where libraries are looked for."""
+    """A bundle of one program, which prints its arguments and the search path of libraries."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -49,10 +49,10 @@ class Launch(unittest.TestCase):
         done = self.start('layrub', 'train', 'two words')
         self.assertEqual((done.returncode, done.stdout), (0, 'layrub train two words from nowhere\n'), done.stderr)
 
-    def test_starts_any_program_of_the_bundle_by_its_place(self):
+    def test_starts_any_program_of_the_bundle_by_its_path(self):
         self.assertEqual(self.start('launch', 'tests/test_one', '-x').stdout, 'test_one -x from nowhere\n')
 
-    def test_a_program_that_is_not_there_is_named(self):
+    def test_a_missing_program_is_named(self):
         done = self.start('launch', 'tests/test_two')
         self.assertEqual(done.returncode, 1)
         self.assertIn('tests/test_two', done.stderr)
@@ -92,14 +92,14 @@ class Launch(unittest.TestCase):
         self.need('libc.so.6')
         self.assertEqual(self.start('layrub').stdout, 'layrub  from nowhere\n')
 
-    def test_an_optional_library_is_looked_for_as_the_others_and_may_be_missing(self):
+    def test_an_optional_library_is_searched_like_the_others_and_may_be_missing(self):
         self.need('libinvented.so.1', 'libother.so.2 optional', 'libmissing.so.3 optional')
         one = touch(self.folder, 'mine', 'libinvented.so.1')
         two = touch(self.folder, 'site/nvidia/two/lib', 'libother.so.2')
         done = self.start('layrub', LD_LIBRARY_PATH=one, PYTHONPATH=os.path.join(self.folder, 'site'))
         self.assertEqual((done.returncode, done.stdout), (0, f'layrub  from {one}:{two}:{one}\n'), done.stderr)
 
-    def test_a_library_that_is_nowhere_is_named_and_so_is_the_remedy(self):
+    def test_a_missing_library_is_named_with_the_remedy(self):
         self.need('libinvented.so.1')
         done = self.start('layrub')
         self.assertEqual(done.returncode, 1)
@@ -107,7 +107,7 @@ class Launch(unittest.TestCase):
         self.assertIn('LD_LIBRARY_PATH', done.stderr)
         self.assertEqual(done.stdout, '')
 
-    def test_the_remedy_is_for_the_version_of_cuda_that_the_bundle_was_made_with(self):
+    def test_the_remedy_names_the_cuda_version_of_the_bundle(self):
         for version, package in (('12', 'nvidia-cublas-cu12'), ('13', 'nvidia-cublas')):
             self.need('libinvented.so.1', f'libcudart.so.{version}')
             words = self.start('layrub').stderr.split()

@@ -10,8 +10,9 @@
 
 namespace layrub_tool {
 
-/// While it lives, a terminal shows what is being done and for how long: "looking for plans of 120
-/// operations, 12s". What takes less than a second is not shown. A thread does it: fork before.
+/// While an object exists, a terminal shows what the program is doing and for how long: "looking
+/// for plans of 120 operations, 12s". Nothing is shown in the first second. A thread updates the
+/// line, so a program that forks must do so before it makes one.
 class Activity {
  public:
   explicit Activity(const std::string& what);
@@ -19,7 +20,7 @@ class Activity {
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
 
-  /// From now on it is this. The time goes on.
+  /// Replaces the text; the time is not reset.
   void Tell(const std::string& what);
 
  private:

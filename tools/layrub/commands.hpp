@@ -26,15 +26,15 @@ inline constexpr int kDoesNotFit = 2;
 /// Seed of runs on synthetic data.
 inline constexpr int kSyntheticSeed = 1;
 
-/// One command: what follows its name on the command line, without flags, goes to `run`; it returns
-/// the exit code.
+/// A command of the program. `run` gets the words that follow the command's name on the command
+/// line, without flags, and returns the exit code.
 struct Command {
   std::string name;
   std::string arguments;  ///< for the usage text: "A.caffemodel B.caffemodel"
-  int argument_count;     ///< or more, where "..." ends `arguments`
+  int argument_count;     ///< the number needed; a minimum if `arguments` ends in "..."
   std::string summary;    ///< one line
-  std::string help;       ///< behind the flags (FlagTable): more about it, and an example
-  bool log_files;  ///< leaves log files, as Caffe does, also where no --log_dir asks for them
+  std::string help;       ///< printed after the flags (FlagTable): details and an example
+  bool log_files;         ///< writes log files, as Caffe does, even without --log_dir
   int (*run)(const std::vector<std::string>& arguments);
 };
 const std::vector<Command>& Commands();
@@ -52,84 +52,88 @@ int RunDiff(const std::vector<std::string>& arguments);
 
 /// Ends the program with exit code 1 after one line on stderr: "layrub: <message>".
 [[noreturn]] void Fail(const std::string& message);
-/// Ctrl-C ends the program, as it does where nobody asks for this, and leaves the terminal clean.
-void WipeOnInterrupt();
+/// Makes Ctrl-C erase the progress line before it ends the program. Does nothing if SIGINT already
+/// has a handler or is ignored.
+void EraseProgressOnInterrupt();
 /// Prints the message of a status that is not ok and returns the exit code for it.
 int ExitCode(const layrub::Status& status);
-/// Ends the program unless the flag has a value: "layrub train needs --solver=FILE: ...".
+/// Ends the program if `value`, that of --`flag`, is empty: "'train' needs --solver=FILE; ...".
 void Require(const std::string& command, const std::string& flag, const std::string& value);
 
-/// Ends the program where WriteFile could not write; for before the work of which the outcome is to
-/// be written. What is there is left alone.
+/// Ends the program if WriteFile could not write to `path`. For use before the work whose result
+/// will be written. An existing file is not changed.
 void CheckWritable(const std::string& path);
-/// Makes the folder that --`flag` names where there is none, or ends the program.
+/// Makes the folder `path`, the value of --`flag`, unless it exists. Ends the program on failure.
 void MakeFolder(const std::string& flag, const std::string& path);
-/// Replaces the file at once by one that holds `text` (AtomicFile), or ends the program.
+/// Replaces the file atomically by one that holds `text` (AtomicFile), or ends the program.
 void WriteFile(const std::string& path, const std::string& text);
 
-/// The flag is on the command line, be it with nothing behind the '=', which a script may not have
-/// meant.
+/// Whether the flag is on the command line, even with an empty value ("--model=").
 bool Given(const char* flag);
-/// The pieces of a comma list; none for "".
+/// The items of a comma-separated list, trimmed; empty for "".
 std::vector<std::string> SplitList(const std::string& list);
-/// Level and stages as the flags say, added to `state`.
+/// Sets the level of `state` to --level and adds the stages of --stage.
 void ApplyStateFlags(caffe::NetState* state);
-/// --placement, --device_memory (or else the memory of --machine), --host_memory, --spill_file and
-/// --deterministic, where given, over what is in `placement`.
+/// Overrides `placement` by those of --placement, --device_memory, --host_memory, --spill_file,
+/// --spill_memory and --deterministic that are given. If neither sets the device memory, it is the
+/// memory of --machine.
 void ApplyPlacementFlags(caffe::PlacementParameter* placement);
-/// --machine and --debug. Ends the program where they make no sense.
+/// Sets machine and optimizations from --machine and --debug. Ends the program if a value is
+/// invalid.
 void ApplyMachineFlags(caffe::PlacementOptions* options);
-/// What --debug leaves. Ends the program where it makes no sense.
+/// The optimizations that --debug does not turn off. Ends the program if it names an unknown one.
 caffe::Optimizations DebugFlag();
-/// What --data_shape says. Ends the program where it makes no sense.
+/// The value of --data_shape. Ends the program if it is malformed.
 caffe::DataShapes DataShapeFlag();
-/// What --top_shape says. Ends the program where it makes no sense.
+/// The value of --top_shape, by top. Ends the program if it is malformed.
 std::map<std::string, std::vector<int>> TopShapeFlag();
-/// Ends the program when --data_shape names a top that no data layer of these nets has, or
-/// --top_shape one of a layer that is known.
+/// Ends the program if --data_shape names a top that no data layer of these nets has, or
+/// --top_shape a top that no layer has which this program may lack (caffe::MayBeMissing).
 void RefuseUnknownTops(const std::vector<caffe::NetParameter>& nets);
-/// The solver in the file that --solver names. `runs`: the command does more than to plan it.
+/// Reads the solver file that --solver names. `runs`: the command runs its nets and does not only
+/// plan them.
 caffe::SolverParameter SolverFlag(bool runs);
-/// --batch and --synthetic, where given: changes the sources of every net of the solver, which is
-/// read from its file first. A command that reads data, without --synthetic, needs a source with a
-/// batch_size for --batch. With --synthetic, random numbers are the same in each run, unless the
-/// solver has a seed of its own.
+/// Reads the nets of the solver from their files and changes their data layers as --batch and
+/// --synthetic say. `reads_data`: the command runs the nets on their data. Ends the program if
+/// --batch is given and no data layer has a batch size. With --synthetic, the random numbers are
+/// the same in each run unless the solver sets a seed.
 void ApplyDataFlags(bool reads_data, caffe::SolverParameter* solver);
-/// Ends the program when --data_shape is given to a command that would not use it.
-void RefuseLoneDataShape(const std::string& command);
-/// The net of --model in `phase`, for `command`, with the flags of its state and its data.
+/// Ends the program if --data_shape is given without --synthetic to a command that reads data.
+void RefuseDataShapeWithoutSynthetic(const std::string& command);
+/// The net of --model in `phase`, with the flags for state and data applied. Messages name
+/// `command`.
 caffe::NetParameter NetOfFlags(const std::string& command, caffe::Phase phase);
-/// One of these flags, or --machine, is given.
+/// Whether one of the flags of ApplyPlacementFlags or --machine is given.
 bool PlacementFlagGiven();
-/// Ends the program then, for a command that runs without a memory plan.
+/// Ends the program if PlacementFlagGiven(), for a command that runs without a memory plan.
 void RefusePlacementFlags(const std::string& command);
-/// For searches, which take the same few megabytes and give them back thousands of times: they stay
-/// with the process.
+/// Makes malloc keep freed memory in the process. Searches allocate and free the same few megabytes
+/// thousands of times.
 void KeepFreedMemory();
 /// Ends the program unless --format is text or json.
 void RefuseUnknownFormat();
-/// How many solvers train together: as many as --gpu names devices, or --cpu_solvers. Ends the
-/// program when these make no sense.
+/// How many solvers train together: the number of devices that --gpu names, or --cpu_solvers. Ends
+/// the program if these flags are invalid or contradict each other.
 int SolversFlag();
-/// From now on this process is one of a group that mpirun has started: the number of solvers is
-/// that of its processes on this machine, and each of them has one device.
+/// Makes this process one of a group that mpirun has started. From then on SolversFlag is the
+/// number of the group's processes on this machine, and each process has one device.
 void SetRanks(const layrub::RankCommunicator* communicator);
-/// What a command runs on where --gpu does not say so.
+/// What a command runs on if --gpu is not given.
 enum class DeviceKind : uint8_t {
   kCpu,
-  kGpu,  ///< in a build for the CPU only, after a warning, the CPU; --strict_mode refuses that
+  kGpu,  ///< a CPU-only build warns and uses the CPU, unless --strict_mode
   kGpuIfAny,
 };
-/// The devices to train on: those of --gpu; when it is not given, GPU `default_gpu` or, as `kind`
-/// says, null (the CPU) for each solver. This thread works on the first one from then on. Ends the
-/// program when there is no such GPU.
+/// The devices to train on: those of --gpu. If it is not given, `kind` decides between GPU
+/// `default_gpu` and the CPU (null, once for each solver). Makes the first one the calling thread's
+/// device. Ends the program if there is no such GPU.
 std::vector<layrub::Device*> ChooseDevices(DeviceKind kind, int default_gpu);
-/// The first GPU that --gpu names, for a command that runs nothing; null when it is not given. Ends
-/// the program when there is no such GPU.
+/// The first GPU that --gpu names, for a command that runs nothing; null if it is not given. Ends
+/// the program if there is no such GPU.
 layrub::Device* GpuFlag();
 /// ChooseDevices for a command that runs on one device: the CPU unless --gpu names a GPU.
 void ChooseDevice(const std::string& command);
-/// The phase that --phase names, or `otherwise`.
+/// The phase that --phase names, or `otherwise` if it is not given.
 caffe::Phase PhaseFlag(caffe::Phase otherwise);
 
 }  // namespace layrub_tool

@@ -17,7 +17,7 @@
 
 namespace layrub_tool {
 
-void WipeOnInterrupt() {
+void EraseProgressOnInterrupt() {
   struct sigaction action = {};
   if (sigaction(SIGINT, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
@@ -43,7 +43,7 @@ void Require(const std::string& command, const std::string& flag, const std::str
 
 void CheckWritable(const std::string& path) {
   std::error_code ignored;
-  // Whoever reads from a pipe would see the end.
+  // Opening and closing a pipe would look like its end to the reader.
   if (std::filesystem::is_fifo(std::filesystem::status(path, ignored))) return;
   const caffe::AtomicFile file(path);
 }
@@ -83,7 +83,7 @@ void ApplyPlacementFlags(caffe::PlacementParameter* placement) {
   if (Given("device_memory")) {
     placement->set_device_memory(FLAGS_device_memory);
   } else if (Given("machine") && !placement->has_device_memory()) {
-    // Of the device at hand it is known what is free.
+    // Without --machine, the budget is what is free on the device at hand.
     const int64_t capacity = MachineFlag().capacity;
     if (capacity > 0) placement->set_device_memory(std::to_string(capacity));
   }
@@ -144,7 +144,7 @@ void KeepFreedMemory() {
 
 void RefuseUnknownFormat() {
   if (FLAGS_format != "text" && FLAGS_format != "json")
-    Fail("--format=" + FLAGS_format + ": text or json.");
+    Fail("--format=" + FLAGS_format + ": give text or json.");
 }
 
 caffe::Phase PhaseFlag(caffe::Phase otherwise) {

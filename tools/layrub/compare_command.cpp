@@ -14,8 +14,8 @@ namespace layrub_tool {
 
 namespace {
 
-/// Those of --device_memory, in rising order, each once. Where there are any, the flag is left with
-/// the largest one.
+/// The budgets of --device_memory in rising order, each once. Sets the flag to the largest one, if
+/// there are any.
 std::vector<int64_t> BudgetsFlag() {
   std::vector<int64_t> budgets;
   for (const std::string& text : SplitList(FLAGS_device_memory)) {
@@ -29,7 +29,7 @@ std::vector<int64_t> BudgetsFlag() {
   return budgets;
 }
 
-/// Where the picture is to be written; it can be.
+/// The path of the picture, which can be written; "" without --report.
 std::string PictureOfFlag() {
   if (FLAGS_report.empty()) return "";
   MakeFolder("report", FLAGS_report);
@@ -52,7 +52,7 @@ int RunCompare(const std::vector<std::string>&) {
   const std::string picture = PictureOfFlag();
   const layrub::Result<caffe::SolverGraphs> graphs = BuildGraphs(nets, options.value());
   if (!graphs.ok()) return ExitCode(graphs.status());
-  WarnOfForeignProfile(graphs.value().train, options.value().machine);
+  WarnIfProfileLacksOperations(graphs.value().train, options.value().machine);
   const layrub::Result<Comparison> made =
       CompareStrategies(NetName(nets.net), graphs.value(), options.value(), budgets);
   if (!made.ok()) return ExitCode(made.status());

@@ -23,16 +23,16 @@ namespace {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-/// Budgets of a strategy that looks at its budget, in floors; its smallest one and what keep
-/// takes come besides.
+/// Budgets for a strategy that uses its budget, as multiples of the floor. Its smallest budget and
+/// what keep takes are added.
 constexpr double kRungs[] = {1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10};
-/// Below the floor, in state floors.
+/// Budgets below the floor, as multiples of the state floor.
 constexpr double kStateRungs[] = {1.25, 2, 4};
 /// Points of the curve of the time floor, in equal ratios.
 constexpr int kFloorPoints = 24;
 
-/// Budgets from the smallest that fits to what keep takes or, where that is less, `limit`.
-/// That alone where none fits.
+/// Budgets from the smallest that fits up to what keep takes, but at most `limit`. Only `limit` if
+/// none fits.
 std::vector<int64_t> Ladder(std::optional<int64_t> smallest, const Comparison& made,
                             int64_t limit) {
   if (!smallest || *smallest > limit) return {limit};
@@ -49,7 +49,7 @@ std::vector<int64_t> Ladder(std::optional<int64_t> smallest, const Comparison& m
   return budgets;
 }
 
-/// What is to be planned: an entry for each strategy and budget.
+/// The plans to make: an entry for each strategy and budget.
 std::vector<ComparedPlan> Wanted(const PlacementOptions& options,
                                  const std::vector<int64_t>& budgets, const Comparison& made,
                                  StrategyPlans* strategies) {
@@ -70,19 +70,19 @@ std::vector<ComparedPlan> Wanted(const PlacementOptions& options,
   return wanted;
 }
 
-/// Why PlanNets has no plan is not asked where that is known before.
+/// Whether PlanNets may find a plan. If not, the caller skips it, as its error message takes long.
 bool MayFit(const std::string& strategy, const layrub::Budget& budget, int64_t least,
             StrategyPlans* strategies) {
   if (strategies->CanFit(strategy, budget)) return true;
-  // One that searches may find less in a budget that it knows; with more bytes of the device,
-  // others may take less of the host.
+  // A strategy that searches may find a smaller plan when it knows the budget. Others may take less
+  // of the host if they get more of the device.
   if (layrub::UsesCosts(strategy)) return budget.device >= least;
   const Result<SolverPlans>& smallest = strategies->Smallest(strategy);
   return layrub::UsesBudget(strategy) && smallest.ok() &&
          smallest.value().device_bytes <= budget.device;
 }
 
-void MakePlan(const Graph& graph, const PlacementOptions& options, int64_t least,
+void MakePlan(const SolverGraphs& graphs, const PlacementOptions& options, int64_t least,
               StrategyPlans* strategies, ComparedPlan* made) {
   layrub::Budget budget = options.budget;
   if (made->budget_bytes) budget.device = *made->budget_bytes;
@@ -95,6 +95,7 @@ void MakePlan(const Graph& graph, const PlacementOptions& options, int64_t least
     return;
   }
   const layrub::Plan& plan = *plans.value().train.plan;
+  const Graph& graph = graphs.of(plans.value().train);
   made->device_bytes = plans.value().device_bytes;
   made->host_bytes = plan.host_bytes;
   made->spill_bytes = plan.spill_bytes;
@@ -102,11 +103,11 @@ void MakePlan(const Graph& graph, const PlacementOptions& options, int64_t least
   for (const layrub::Step& step : plan.steps) {
     if (layrub::IsOffload(step) || layrub::IsPrefetch(step))
       made->traffic_bytes += layrub::CopiedBytes(graph, step);
-    if (step.again) ++made->recomputed_ops;
+    if (step.recompute) ++made->recomputed_ops;
   }
 }
 
-/// The same plan in a larger budget says nothing new.
+/// Removes the entries in which a larger budget gives the same plan.
 void DropRepeated(std::vector<ComparedPlan>* plans) {
   const auto same = [](const ComparedPlan& a, const ComparedPlan& b) {
     return a.strategy == b.strategy && a.fits && b.fits && a.device_bytes == b.device_bytes &&
@@ -115,7 +116,7 @@ void DropRepeated(std::vector<ComparedPlan>* plans) {
   plans->erase(std::unique(plans->begin(), plans->end(), same), plans->end());
 }
 
-/// Budgets for the curve of the time floor: from what no plan goes below to the most of the plans.
+/// Budgets for the curve of the time floor: from the state floor to the bytes of the largest plan.
 std::vector<FloorPoint> FloorBudgets(const Comparison& comparison) {
   int64_t most = std::max(comparison.floor_bytes, comparison.keep_bytes);
   for (const ComparedPlan& plan : comparison.plans) most = std::max(most, plan.device_bytes);
@@ -139,7 +140,7 @@ bool Comparison::anything_fits() const {
 Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs& graphs,
                                      const PlacementOptions& options,
                                      const std::vector<int64_t>& budgets) {
-  const Graph& graph = graphs.train;
+  const Graph& graph = graphs.smallest();
   std::optional<tools::Progress> progress;
   StrategyPlans strategies(graphs, options);
   progress.emplace("smallest budgets", layrub::StrategyNames().size());
@@ -153,13 +154,13 @@ Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs&
   made.floor_bytes = std::max<int64_t>(layrub::FloorBytes(graph), 1);
   made.state_floor_bytes = std::max<int64_t>(LeastBytes(graphs, options), 1);
   made.keep_bytes = keep.value().device_bytes;
-  made.keep_seconds = Simulate(graph, *keep.value().train.plan, options.machine).seconds;
+  made.keep_seconds = Simulate(graphs.train, *keep.value().train.plan, options.machine).seconds;
   if (budgets.empty() && options.budget.device != kUnlimited)
     made.limit_bytes = options.budget.device;
   made.plans = Wanted(options, budgets, made, &strategies);
   progress.emplace("plans", made.plans.size());
   layrub::InParallel(made.plans.size(), [&](size_t i) {
-    MakePlan(graph, options, made.state_floor_bytes, &strategies, &made.plans[i]);
+    MakePlan(graphs, options, made.state_floor_bytes, &strategies, &made.plans[i]);
     progress->Add();
   });
   if (budgets.empty()) DropRepeated(&made.plans);

@@ -11,19 +11,19 @@
 
 namespace layrub_tool {
 
-/// What a strategy does within a budget. Bytes, and seconds of one iteration by the cost model.
+/// The plan of a strategy within a budget. `seconds` is one iteration by the cost model.
 struct ComparedPlan {
   std::string strategy;
   std::optional<int64_t> budget_bytes;  ///< none: there is no limit
   bool fits = false;
-  // Where it fits.
+  // If it fits:
   int64_t device_bytes = 0;  ///< of the train net and the test nets
   int64_t host_bytes = 0;
   int64_t spill_bytes = 0;
   double seconds = 0;
   int64_t traffic_bytes = 0;  ///< copied off the device and back
   int recomputed_ops = 0;     ///< operations that run again
-  /// Where it does not fit: with which budget it would. None: with none that is known.
+  /// If it does not fit: the smallest budget known to suffice; none if no such budget is known.
   std::optional<int64_t> smallest_bytes;
 };
 
@@ -33,7 +33,7 @@ struct FloorPoint {
   double seconds = 0;
 };
 
-/// All strategies, by name as layrub::StrategyNames has them, each in rising budgets.
+/// Plans of all strategies, in the order of layrub::StrategyNames, each in rising budgets.
 struct Comparison {
   std::string net;
   std::string machine;
@@ -41,7 +41,7 @@ struct Comparison {
   int64_t state_floor_bytes = 0;  ///< no plan takes less
   int64_t keep_bytes = 0;         ///< device bytes of strategy keep, test nets included
   double keep_seconds = 0;
-  /// Device bytes that there are where no budgets were asked for; none: there is no limit.
+  /// Upper limit of the budgets that are tried if none were asked for; none: no limit.
   std::optional<int64_t> limit_bytes;
   std::vector<ComparedPlan> plans;
   std::vector<FloorPoint> time_floor;  ///< in rising budgets
@@ -49,10 +49,10 @@ struct Comparison {
   bool anything_fits() const;
 };
 
-/// Plans for every strategy and each of `budgets`. Without any: within the smallest budget that the
-/// strategy can do with and, where it looks at its budget, in several more up to what keep
-/// takes, none above that of `options`. On a terminal, says how far it has come. kInvalid where a
-/// graph is malformed. `net` is its name.
+/// Plans every strategy within each of `budgets`. If `budgets` is empty, plans each strategy within
+/// its smallest budget and, if the strategy uses its budget, within several more up to the bytes
+/// that keep takes, none above the budget of `options`. `net` is the net's name. Shows progress on
+/// a terminal. Returns kInvalid if a graph is malformed.
 layrub::Result<Comparison> CompareStrategies(const std::string& net,
                                              const caffe::SolverGraphs& graphs,
                                              const caffe::PlacementOptions& options,

@@ -165,7 +165,8 @@ class Figure {
     svg_.Text(kRight, kBottom + 36, "device memory", "", Anchor::kEnd);
   }
 
-  /// What no plan reaches: left of the least memory, and below the least time in each budget.
+  /// Shades what no plan can reach: less than the least memory, and less than the least time in
+  /// each budget.
   void Floors() {
     const double floor = x_.At(LeastBytes());
     svg_.Path("M" + Short(kLeft) + " " + Short(kTop) + "H" + Short(floor) + "V" + Short(kBottom) +
@@ -191,7 +192,7 @@ class Figure {
     svg_.Text(kRight - 6, kBottom - 6, kTimeFloor, "small", Anchor::kEnd);
   }
 
-  /// A line across the picture, named above it.
+  /// A vertical line through the picture with its name above it.
   void Limit(int64_t bytes, const std::string& name, Anchor anchor) {
     const double x = x_.At(static_cast<double>(bytes));
     svg_.Line(x, kTop, x, kBottom, "axis dashed");
@@ -273,14 +274,14 @@ class Figure {
     for (size_t i = 0; i < names.size(); ++i) Write(names[i], places[i]);
   }
 
-  /// The text in its place, with a line to its point where that is not next to it.
+  /// Draws the label at `place`, with a line to its point unless the point is next to it.
   void Write(const Named& named, const Box& place) {
     constexpr double kNear = 16;
     const double x = std::clamp(named.at.x, place.x, place.x + place.width);
     const double y = std::clamp(named.at.y, place.y, place.y + place.height);
     if (std::hypot(x - named.at.x, y - named.at.y) > kNear)
       svg_.Line(named.at.x, named.at.y, x, y, "axis");
-    // Texts begin or end at their point.
+    // The label is aligned towards its point.
     const double middle = place.x + place.width / 2;
     const Anchor anchor = std::abs(middle - named.at.x) < place.width / 4 ? Anchor::kMiddle
                           : middle > named.at.x                           ? Anchor::kStart

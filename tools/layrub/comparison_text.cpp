@@ -26,7 +26,7 @@ void Line(std::ostream& out, const Cells& cells) {
 
 std::string BytesOrDash(int64_t bytes) { return bytes == 0 ? "-" : FormatBytes(bytes); }
 
-/// "1 GiB + 3 GiB": host memory, and the spill file.
+/// "1 GiB + 3 GiB": host memory and spill file.
 std::string OffDevice(const ComparedPlan& plan) {
   if (plan.spill_bytes == 0) return BytesOrDash(plan.host_bytes);
   return (plan.host_bytes > 0 ? FormatBytes(plan.host_bytes) + " + " : "file ") +
@@ -47,7 +47,7 @@ void Row(std::ostream& out, const Comparison& comparison, const ComparedPlan& pl
              plan.recomputed_ops == 0 ? "-" : std::to_string(plan.recomputed_ops), "fits"});
 }
 
-/// Where nothing fits: what would.
+/// If nothing fits: which budget would.
 std::string WhatWouldFit(const Comparison& comparison) {
   if (comparison.anything_fits()) return "";
   const ComparedPlan* least = nullptr;

@@ -18,8 +18,9 @@ namespace {
 using caffe::NetParameter;
 using caffe::SolverParameter;
 
-/// `reads_data` and `runs`: what is done with nets. Where shapes of sources, or of layers that are
-/// not here, are all that is wanted, nothing else that they have need be known.
+/// Returns which layers matter only for their shapes, so that errors in their other fields are no
+/// reason to refuse a net: data layers unless the command reads data (`reads_data`), and layers
+/// that this program may lack unless it runs the nets (`runs`).
 std::function<bool(const caffe::LayerParameter&)> OnlyShapesMatter(bool reads_data, bool runs) {
   return [=](const caffe::LayerParameter& layer) {
     return (!reads_data && caffe::ReadsOutside(layer)) || (!runs && caffe::MayBeMissing(layer));
@@ -34,7 +35,7 @@ NetParameter ReadNet(const std::string& file, bool reads_data, bool runs) {
   return net;
 }
 
-/// A flag with shapes.
+/// A flag that holds shapes, and its value.
 struct ShapeFlag {
   std::string name, value;
 
@@ -46,7 +47,7 @@ struct ShapeFlag {
 ShapeFlag DataShape() { return {"data_shape", FLAGS_data_shape}; }
 ShapeFlag TopShape() { return {"top_shape", FLAGS_top_shape}; }
 
-/// `text` as a number of 1 or more, or 0.
+/// `text` as a positive number; 0 if it is not one.
 int Dim(const std::string& text) {
   size_t used = 0;
   try {
@@ -57,7 +58,7 @@ int Dim(const std::string& text) {
   }
 }
 
-/// NAME:N,N,NAME:N: shapes by name, and under "" what comes before the first name.
+/// Parses NAME:N,N,NAME:N into shapes by name. Numbers before the first name are the shape of "".
 std::map<std::string, std::vector<int>> Shapes(const ShapeFlag& flag, const std::string& example) {
   std::map<std::string, std::vector<int>> shapes;
   std::vector<int>* shape = nullptr;
@@ -125,7 +126,7 @@ void RefuseUnknownTops(const std::vector<NetParameter>& nets) {
 
 namespace {
 
-/// `phases`: those in which the net is used.
+/// `phases`: the phases in which the net is used.
 void ApplyToNet(bool reads_data, const std::set<caffe::Phase>& phases, NetParameter* net) {
   const std::string batch = "--batch=" + std::to_string(FLAGS_batch);
   if (Given("batch") && FLAGS_batch < 1) Fail(batch + ": a number from 1 upwards is needed.");
@@ -162,13 +163,13 @@ void ApplyDataFlags(bool reads_data, SolverParameter* solver) {
     ApplyToNet(reads_data, {caffe::TEST}, &net);
 }
 
-void RefuseLoneDataShape(const std::string& command) {
+void RefuseDataShapeWithoutSynthetic(const std::string& command) {
   if (!FLAGS_data_shape.empty() && !FLAGS_synthetic)
     Fail("'" + command + "' reads its data: --data_shape goes with --synthetic.");
 }
 
 NetParameter NetOfFlags(const std::string& command, caffe::Phase phase) {
-  RefuseLoneDataShape(command);
+  RefuseDataShapeWithoutSynthetic(command);
   NetParameter net = ReadNet(FLAGS_model, !FLAGS_synthetic, true);
   net.mutable_state()->set_phase(phase);
   ApplyStateFlags(net.mutable_state());

@@ -18,10 +18,11 @@ constexpr int kMostSolvers = 64;
 
 const layrub::RankCommunicator* ranks = nullptr;  ///< of which this process is one
 
-/// The numbers in --gpu; none when it is not given.
+/// The GPU numbers of --gpu; empty if it is not given.
 std::vector<int> GpusFlag() {
   if (FLAGS_gpu == "all") {
-    if (layrub::GpuCount() == 0) Fail("--gpu=all: there is no GPU (" + layrub::WhyNoGpu() + ").");
+    if (layrub::GpuCount() == 0)
+      Fail("--gpu=all: there is no GPU (" + layrub::NoGpuReason() + ").");
     std::vector<int> all(layrub::GpuCount());
     std::iota(all.begin(), all.end(), 0);
     return all;
@@ -31,7 +32,8 @@ std::vector<int> GpusFlag() {
     int id = -1;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), id);
     if (read.ec != std::errc() || read.ptr != text.data() + text.size() || id < 0)
-      Fail("--gpu=" + FLAGS_gpu + ": '" + text + "' is no number of a GPU; give 0, 0,1 or all.");
+      Fail("--gpu=" + FLAGS_gpu + ": '" + text +
+           "' is not the number of a GPU; give 0, 0,1 or all.");
     if (std::count(ids.begin(), ids.end(), id))
       Fail("--gpu=" + FLAGS_gpu + ": GPU " + text + " is named twice.");
     ids.push_back(id);
@@ -45,8 +47,8 @@ std::vector<layrub::Device*> UseCpu() {
   return std::vector<layrub::Device*>(ranks ? 1 : SolversFlag());
 }
 
-/// Most solvers that people share ask for a GPU: a build for the CPU trains them all the same. One
-/// for GPUs ends where there is none, as training takes many times as long without.
+/// Most published solvers ask for a GPU, so a CPU-only build trains them on the CPU. A GPU build
+/// fails if there is no GPU, because training would take many times as long.
 std::vector<layrub::Device*> UseCpuInsteadOfGpu() {
   const std::string why = "solver_mode: GPU asks for a GPU, and this build is for the CPU only";
   if (FLAGS_strict_mode) {
@@ -57,8 +59,8 @@ std::vector<layrub::Device*> UseCpuInsteadOfGpu() {
   return UseCpu();
 }
 
-/// Of the processes on this machine each has a GPU of its own: of those that --gpu names, or of
-/// all.
+/// The GPU of this process. Each process on this machine has its own, of those that --gpu names or
+/// of all.
 int GpuOfRank(const std::vector<int>& named) {
   const size_t place = static_cast<size_t>(ranks->local_rank());
   const int gpus = named.empty() ? layrub::GpuCount() : static_cast<int>(named.size());
@@ -101,15 +103,16 @@ std::vector<layrub::Device*> ChooseDevices(DeviceKind kind, int default_gpu) {
   if (ids.empty() && (kind == DeviceKind::kCpu || FLAGS_cpu_solvers > 1)) return UseCpu();
   if (ids.empty() && kind == DeviceKind::kGpuIfAny && layrub::GpuCount() == 0) {
     LOG(INFO) << "solver_mode is not set, and "
-              << (!layrub::HasGpuBackend() ? "this build is for the CPU only"
-                                           : "there is no GPU to use (" + layrub::WhyNoGpu() + ")")
+              << (!layrub::HasGpuBackend()
+                      ? "this build is for the CPU only"
+                      : "there is no GPU to use (" + layrub::NoGpuReason() + ")")
               << ": training on the CPU.";
     return UseCpu();
   }
   if (ids.empty() && !layrub::HasGpuBackend()) return UseCpuInsteadOfGpu();
   const std::string wanted = FLAGS_gpu.empty() ? "solver_mode: GPU" : "--gpu=" + FLAGS_gpu;
   if (layrub::GpuCount() == 0) {
-    Fail(wanted + " asks for a GPU, and there is no GPU to use (" + layrub::WhyNoGpu() +
+    Fail(wanted + " asks for a GPU, and there is no GPU to use (" + layrub::NoGpuReason() +
          "). Leave out --gpu and set solver_mode: CPU.");
   }
   if (ranks && ids.size() != 1) ids = {GpuOfRank(ids)};

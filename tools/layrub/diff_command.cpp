@@ -19,7 +19,7 @@ using caffe::LayerParameter;
 using caffe::NetParameter;
 using caffe::SolverState;
 
-/// Layers by name; the second layer of a name is "name#2" and so on.
+/// Layers by name. A second layer of the same name is "name#2", and so on.
 std::map<std::string, const LayerParameter*> LayersByName(const NetParameter& net) {
   std::map<std::string, const LayerParameter*> layers;
   std::map<std::string, int> seen;
@@ -41,7 +41,7 @@ std::string ShapeOf(const BlobProto& blob) {
   return "(" + text.str() + ")";
 }
 
-/// True when both hold the same bits; else says how many values differ and which is the first.
+/// Whether both hold the same bits. If not, prints how many values differ, and the first one.
 template <typename Field>
 bool SameValues(const std::string& what, const Field& a, const Field& b) {
   if (a.size() != b.size()) {
@@ -110,7 +110,8 @@ bool SameValue(const std::string& what, const Value& a, const Value& b) {
   return false;
 }
 
-/// What an exact resume needs; the checksums in it follow from the rest.
+/// Compares the state that an exact resume needs. Its checksums follow from the rest and are not
+/// compared.
 bool SameProgress(const caffe::ResumeState& a, const caffe::ResumeState& b) {
   if (!SameValue("solvers with saved progress", a.solver_size(), b.solver_size())) return false;
   bool same = true;
@@ -122,7 +123,7 @@ bool SameProgress(const caffe::ResumeState& a, const caffe::ResumeState& b) {
   return same;
 }
 
-/// But for learned_net, the name of a file.
+/// Compares all but learned_net, which is a file name.
 bool SameState(const SolverState& a, const SolverState& b) {
   bool same = SameValue("iter", a.iter(), b.iter());
   same &= SameValue("current_step", a.current_step(), b.current_step());

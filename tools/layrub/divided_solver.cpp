@@ -20,7 +20,7 @@ using caffe::SolverParameter;
 
 namespace {
 
-void RefuseWhatCannotBeDivided(const SolverParameter& whole, const WantedNets& nets) {
+void RefuseIndivisible(const SolverParameter& whole, const WantedNets& nets) {
   if (whole.snapshot_diff())
     Fail("--partition: snapshot_diff is for nets that are not divided; leave it out.");
   std::vector<caffe::NetParameter> all = nets.tests;
@@ -44,21 +44,22 @@ void SetTrainNet(const caffe::NetParameter& net, SolverParameter* solver) {
   *solver->mutable_train_state() = net.state();
 }
 
-/// The solver of one device: its nets, the same plan on all of them, and no weights of whole nets.
+/// The solver of one device: its part of the nets, with a plan that is the same on all devices. Its
+/// weights are loaded later, from files of whole nets.
 SolverParameter LocalSolver(const SolverParameter& whole, int devices) {
   WantedNets nets;
   nets.net = caffe::TrainNetOf(whole).param;
   for (caffe::SolverNet& test : caffe::TestNetsOf(whole))
     nets.tests.push_back(std::move(test.param));
-  RefuseWhatCannotBeDivided(whole, nets);
-  nets.solver_type = whole.type();
+  RefuseIndivisible(whole, nets);
+  nets.solver.set_type(whole.type());
   nets.placement = nets.net.placement();
   nets.placement.MergeFrom(whole.placement());
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) Fail(options.status().message);
   ApplyMachineFlags(&options.value());
   FLAGS_devices = devices;
-  // The nets that are tried are not told of.
+  // Nets of partitions that are only tried are not logged.
   const int log_level =
       std::exchange(FLAGS_minloglevel, std::max(FLAGS_minloglevel, int{google::GLOG_WARNING}));
   const PartitionedNets divided = PartitionOfFlags(nets, options.value(), options.value().machine);
@@ -100,11 +101,11 @@ DividedSolver Make(layrub::RankCommunicator* ranks, const SolverParameter& local
 
 DividedSolver LeadDivided(layrub::RankCommunicator* ranks, SolverParameter whole,
                           const std::string& snapshot) {
-  // All draw the same numbers.
+  // All processes must draw the same random numbers.
   if (whole.random_seed() < 0)
     whole.set_random_seed(static_cast<int64_t>(caffe::caffe_rng_rand() & INT_MAX));
   const SolverParameter local = LocalSolver(whole, ranks->size());
-  // What each process makes of it is for parameters and history: no data is opened for that.
+  // Each process makes the whole net only for its parameters and history, so it opens no data.
   SetTrainNet(ShapesOf(caffe::TrainNetOf(whole).param), &whole);
   for (int rank = 1; rank < ranks->size(); ++rank) {
     for (const std::string& message :
@@ -124,7 +125,7 @@ void FollowDivided(layrub::RankCommunicator* ranks) {
   const std::string snapshot = ranks->Receive(0);
   try {
     const DividedSolver made = Make(ranks, local, whole, snapshot);
-    // The first process says why it cannot.
+    // The first process reports why it cannot be placed.
     if (!made.training->Place().ok()) throw layrub::GroupFailed("");
     signals.BeginTraining();
     made.training->Solve(signals.GetActionFunction());

@@ -11,7 +11,7 @@
 
 namespace layrub_tool {
 
-/// This process's part of the training of a net that is divided among those that mpirun has
+/// This process's part in training a net that is divided among the processes that mpirun has
 /// started (--partition).
 struct DividedSolver {
   std::unique_ptr<caffe::DeviceGroupScope> scope;
@@ -19,12 +19,14 @@ struct DividedSolver {
   std::unique_ptr<caffe::DividedTraining<float>> training;
 };
 
-/// In the first process: divides the nets of `whole`, gives the others what they need, and makes
-/// this one's solver, with the state of the file `snapshot` if that is not empty. It is not placed.
+/// In the first process: divides the nets of `whole`, sends the other processes what they need, and
+/// makes this process's solver, restored from the file `snapshot` unless that is empty. The solver
+/// is not placed yet.
 DividedSolver LeadDivided(layrub::RankCommunicator* ranks, caffe::SolverParameter whole,
                           const std::string& snapshot);
 
-/// In another process: trains as the first one does, to the end. Throws layrub::GroupFailed.
+/// In another process: trains with the first process until training ends. Throws
+/// layrub::GroupFailed if this or another process fails.
 void FollowDivided(layrub::RankCommunicator* ranks);
 
 }  // namespace layrub_tool

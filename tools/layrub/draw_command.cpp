@@ -32,22 +32,22 @@ layrub::Graph ReadGraph(const std::string& path) {
   return graph;
 }
 
-/// A plan that is proved: others cannot be drawn.
+/// Reads a plan and checks it. A plan that cannot run cannot be drawn.
 layrub::Plan ReadPlan(const std::string& path, const layrub::Graph& graph) {
   const layrub::Plan plan = ValueOrFail(path, layrub::PlanFromText(Text(path), graph));
   const std::vector<std::string> objections = Check(graph, plan);
-  if (!objections.empty()) Fail(path + " is no plan that can run: " + objections[0]);
+  if (!objections.empty()) Fail(path + " is not a plan that can run: " + objections[0]);
   return plan;
 }
 
-/// A name that says something else would mislead the programs that open the picture.
+/// Refuses names of other picture formats, which would mislead the programs that open the file.
 void CheckNamesSvg(const std::filesystem::path& path) {
   const std::string extension = path.extension().string();
   for (const char* const other : {".png", ".jpg", ".jpeg", ".gif", ".pdf", ".html"}) {
     if (!boost::iequals(extension, other)) continue;
     const std::string svg = std::filesystem::path(path).replace_extension(".svg").string();
     Fail("--output=" + path.string() + ": 'draw' writes an SVG; name it " + svg +
-         ", which browsers show, and make another kind of picture of that.");
+         " and convert it to another format.");
   }
 }
 
@@ -55,8 +55,8 @@ void CheckNamesSvg(const std::filesystem::path& path) {
 
 int RunDraw(const std::vector<std::string>& arguments) {
   Require("draw", "output", FLAGS_output);
-  if (const size_t plans = arguments.size() - 1; plans > MostPlansOfAMap()) {
-    Fail("'draw' has room for " + std::to_string(MostPlansOfAMap()) + " plans side by side, not " +
+  if (const size_t plans = arguments.size() - 1; plans > MaxPlansPerMap()) {
+    Fail("'draw' has room for " + std::to_string(MaxPlansPerMap()) + " plans side by side, not " +
          std::to_string(plans) + ": draw them in several pictures.");
   }
   CheckNamesSvg(FLAGS_output);
@@ -65,7 +65,7 @@ int RunDraw(const std::vector<std::string>& arguments) {
   std::vector<MapPlan> plans;
   for (size_t i = 1; i < arguments.size(); ++i) {
     const layrub::Plan plan = ReadPlan(arguments[i], graph);
-    plans.push_back({plan.strategy, WalkPlan(graph, plan), plan.device_bytes, plan.host_bytes,
+    plans.push_back({plan.strategy, CollectStays(graph, plan), plan.device_bytes, plan.host_bytes,
                      plan.spill_bytes});
   }
   WriteFile(FLAGS_output, DrawMap("Which bytes hold what: " + graph.name, graph, plans).svg);

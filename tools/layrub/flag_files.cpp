@@ -15,7 +15,7 @@ constexpr int kMostFiles = 64;
 constexpr std::uintmax_t kMostBytes = 1 << 20;
 constexpr std::string_view kFlag = "flagfile";
 
-/// What follows the dashes of a flag; empty for what is none.
+/// A flag without its dashes; empty for an argument that is not a flag.
 std::string_view WithoutDashes(std::string_view argument) {
   if (!argument.starts_with('-')) return "";
   argument.remove_prefix(argument.starts_with("--") ? 2 : 1);
@@ -34,7 +34,7 @@ void CheckLines(const std::string& path, int* seen) {
   }
 }
 
-/// `files` is a comma list; `seen` are those before it.
+/// Checks the files of the comma-separated list `files`. `seen` counts all files checked so far.
 void Check(const std::string& files, int* seen) {
   for (const std::string& path : SplitList(files)) {
     if (++*seen > kMostFiles)

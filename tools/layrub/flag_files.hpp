@@ -6,9 +6,9 @@
 
 namespace layrub_tool {
 
-/// Ends the program where a --flagfile among `arguments`, or in such a file, names none of at most
-/// 1 MiB, or where these files name each other without end: gflags would read on until its memory
-/// or stack is gone.
+/// Ends the program if a --flagfile among `arguments`, or in such a file, does not name a file of
+/// at most 1 MiB, or if such files include each other in a circle. gflags would read until it runs
+/// out of memory or stack.
 void CheckFlagFiles(const std::vector<std::string>& arguments);
 
 }  // namespace layrub_tool

@@ -26,7 +26,8 @@ std::vector<std::string> FlagNames() {
   return names;
 }
 
-/// As gflags understands it: a flag's name, or "no" before that of one that is true or false.
+/// Whether gflags accepts `name`: a flag's name, or "no" and the name of a boolean flag.
+/// `has_value`: the flag takes a value.
 bool IsFlag(const std::string& name, bool* has_value) {
   gflags::CommandLineFlagInfo flag;
   *has_value = false;
@@ -38,14 +39,15 @@ bool IsFlag(const std::string& name, bool* has_value) {
          flag.type == "bool";
 }
 
-/// Refuses a flag that holds a list and is given a second time: the last one alone would count.
+/// Refuses a second use of a flag that holds a list, because gflags would keep only the last one.
+/// `lists` has the lists that were given so far.
 void CheckGivenOnce(const std::string& name, const std::string& value,
                     std::map<std::string, std::string>* lists) {
   for (const char* list : {"load", "top_shape", "data_shape", "weights", "stage", "debug"}) {
     if (name != list) continue;
     const auto [before, fresh] = lists->emplace(name, value);
     if (fresh) continue;
-    Fail("--" + name + " is given twice, and holds a list: join the values by a comma, as --" +
+    Fail("--" + name + " is given twice, but holds a list: join the values with a comma, as in --" +
          name + "=" + before->second + "," + value + ".");
   }
 }
@@ -65,7 +67,7 @@ void CheckFlagNames(int argc, char** argv) {
     const bool alone = equals == std::string::npos;
     if (!alone) name.erase(equals);
     bool has_value = false;
-    if (name == "undefok") return;  // gflags is told what there may be
+    if (name == "undefok") return;  // the user tells gflags which flags may be unknown
     if (!IsFlag(name, &has_value)) {
       const std::string nearest = caffe::NearestName(name, FlagNames());
       Fail("unknown command line flag '" + name + "'" +

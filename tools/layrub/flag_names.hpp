@@ -3,9 +3,8 @@
 
 namespace layrub_tool {
 
-/// Puts --help in place of -h, which is no flag of gflags. Ends the program where an argument is no
-/// flag that there is, and names the one that it is most like. To be called before gflags takes the
-/// flags out.
+/// Replaces -h, which gflags does not know, by --help. Ends the program if an argument is an
+/// unknown flag, and names the most similar one. Call it before gflags parses the arguments.
 void CheckFlagNames(int argc, char** argv);
 
 }  // namespace layrub_tool

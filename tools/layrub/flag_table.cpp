@@ -16,11 +16,10 @@ const std::vector<FlagRow>& FlagTable() {
       {"test time", "--model=FILE", "the model definition (needed)"},
       {"plan compare", "--model=FILE", "the net that is planned (this or --solver)"},
       {"train test time plan compare", "--load=FILE[,FILE]",
-       "libraries with layers of your own, each a .so"},
+       "libraries with your own layers, each a .so"},
       {"train", "--snapshot=FILE|latest",
-       "resume from this .solverstate; latest: from the newest whole snapshot under "
-       "snapshot_prefix, and where there is none train from the beginning. Not together with "
-       "--weights"},
+       "resume from this .solverstate; latest: the newest complete snapshot under snapshot_prefix, "
+       "or train from the beginning if there is none. Not together with --weights"},
       {"train", "--weights=FILE[,FILE]",
        "start from these .caffemodel files, matched by layer name"},
       {"test", "--weights=FILE[,FILE]", "its weights (needed)"},
@@ -34,70 +33,67 @@ const std::vector<FlagRow>& FlagTable() {
       // The memory plan.
       {"train plan", "--placement=NAME", "memory strategy (auto): {strategies}"},
       {"test", "--placement=NAME", "memory strategy (liveness): {strategies}"},
-      {"time", "--placement=NAME", "train under it instead: {strategies}"},
+      {"time", "--placement=NAME",
+       "time training under this memory strategy instead: {strategies}"},
       {"train", "--device_memory=SIZE", "train within this much device memory, such as 8GiB"},
       {"test", "--device_memory=SIZE", "run within this much device memory, such as 8GiB"},
       {"time", "--device_memory=SIZE",
-       "train instead, within this much device memory, such as 8GiB"},
+       "time training within this much device memory instead, such as 8GiB"},
       {"plan", "--device_memory=SIZE",
        "does it fit into this much, such as 8GiB? (exit code 2 if not)"},
       {"compare", "--device_memory=SIZE[,SIZE]",
-       "compare within these budgets; without any, a strategy that looks at its budget is tried "
-       "in several"},
+       "compare within these budgets; by default, a strategy that uses its budget is tried in "
+       "several"},
       {"train test time plan compare", "--host_memory=SIZE",
-       "limit for what is moved off the device (none; 0 with a spill file)"},
+       "limit of host memory for offloaded tensors (none; 0 with a spill file)"},
       {"train test time", "--spill_file=PATH",
-       "a folder or a new file for what is moved off and does not fit into --host_memory"},
+       "a folder or a new file for offloaded tensors that do not fit into --host_memory"},
       {"train test time plan compare", "--spill_memory=SIZE", "limit for the spill file (none)"},
       {"train", "--machine=NAME|FILE",
        "plan for this machine: a known one, or a file from layrub time --profile"},
-      {"test", "--machine=NAME|FILE",
-       "its memory is the budget where --device_memory is not given"},
+      {"test", "--machine=NAME|FILE", "its memory is the budget if --device_memory is not given"},
       {"time", "--machine=NAME|FILE",
-       "the machine to plan for and to predict by (what is measured)"},
+       "the machine to plan and predict for (this one, as measured)"},
       {"plan compare", "--machine=NAME|FILE",
        "plan for this machine and its memory: cpu, k40, k80, titanx, p100, v100, a100, h100, h200, "
-       "or "
-       "a file from layrub time --profile"},
+       "or a file from layrub time --profile"},
       {"train time", "--deterministic", "the same plan in each run: nothing is measured"},
       {"test", "--deterministic", "reproducible results, the same under every plan"},
-      {"plan compare", "--deterministic", "for training with this flag"},
+      {"plan compare", "--deterministic", "plan for training with this flag"},
       // The device.
       {"train", "--gpu=ID[,ID]|all",
        "train on these GPUs, each with the whole batch, on its part of the data"},
       {"test time", "--gpu=ID", "run on this GPU"},
-      {"plan compare", "--gpu=ID[,ID]|all", "as one of these GPUs, which train together"},
+      {"plan compare", "--gpu=ID[,ID]|all", "plan for one of these GPUs, which train together"},
       {"device_query", "--gpu=ID[,ID]|all", "only these GPUs (all)"},
       {"train", "--cpu_solvers=N", "N solvers, each with the whole batch, on its part of the data"},
-      {"plan compare", "--cpu_solvers=N", "as one of N solvers that train together"},
+      {"plan compare", "--cpu_solvers=N", "plan for one of N solvers that train together"},
       {"plan", "--devices=N",
        "divide the net among N devices, 2, 4, 8 and so on, and plan for each of them"},
       {"train", "--partition=NAME",
        "divide the net among the processes that mpirun starts, so that each needs a part of the "
-       "memory: auto, the fastest way that is found; tofu, with the fewest bytes between them; "
-       "data, "
-       "each a part of the batch"},
+       "memory: auto, the fastest partition that is found; tofu, the one with the fewest bytes "
+       "between processes; data, each process has a part of the batch"},
       {"plan", "--partition=NAME",
-       "with --devices, how (auto): auto, the fastest that is found; tofu, with the fewest bytes "
-       "between devices, every layer cut; data, each a part of the batch; chop and rows, older "
-       "ways, to compare with"},
+       "with --devices, how the net is divided (auto): auto, the fastest partition that is found; "
+       "tofu, the one with the fewest bytes between devices, with every layer divided; data, each "
+       "device has a part of the batch; chop and rows, older methods, for comparison"},
       {"train", "--strict_mode", "refuse solver_mode: GPU in a build for the CPU only"},
       {"train test time", "--threads=N", "threads that compute on the CPU (one for each core)"},
       {"train test time", "--tf32=off|conv|all",
-       "what a GPU may round to TF32: nothing, convolutions (default), products of matrices as "
-       "well"},
+       "what a GPU may round to TF32: nothing, convolutions (default), matrix products as well"},
       {"plan compare", "--tf32=off|conv|all",
-       "plan for a GPU that may round to TF32: nothing, convolutions (default), products of "
-       "matrices as well"},
+       "plan for a GPU that may round to TF32: nothing, convolutions (default), matrix products as "
+       "well"},
       // Data.
       {"train test time plan compare", "--synthetic",
        "random data of the right shape instead of the data set"},
       {"train test time plan compare", "--data_shape=C,H,W",
-       "shape of an item, whatever the source has; of tops by name: "
+       "shape of an item, instead of the source's; for several tops, by name: "
        "--data_shape=data:3,224,224,label:1"},
       {"plan compare", "--top_shape=TOP:N,...",
-       "plan without a layer that is not here: the shapes of its tops, batch included, as "
-       "--top_shape=rois:300,5,labels:300"},
+       "plan a net with a layer that this program lacks: the shapes of its tops, batch included, "
+       "such as --top_shape=rois:300,5,labels:300"},
       {"train test time plan compare", "--batch=N", "batch size of the data layers"},
       // How training ends and goes on.
       {"train", "--sigint_effect=stop|snapshot|none",
@@ -107,14 +103,14 @@ const std::vector<FlagRow>& FlagTable() {
       {"train", "--sigterm_effect=stop|snapshot|none", "the same for SIGTERM (stop)"},
       {"train", "--stop_on_nan", "end training when the loss is not finite"},
       // What is told.
-      {"train", "--measure_memory", "report the device memory that training really touched"},
+      {"train", "--measure_memory", "report the device memory that training actually used"},
       {"train", "--verify_placement=N",
-       "instead: N iterations with and without the memory plan, compared bit by bit (exit code 1 "
-       "when they differ); --placement may be a list, with NAME:1.2 for 1.2 times the least memory "
-       "of any plan"},
+       "instead of training, run N iterations with and without the memory plan and compare them "
+       "bit by bit (exit code 1 if they differ); --placement may be a list, with NAME:1.2 for 1.2 "
+       "times the least memory of any plan"},
       {"train", "--json_summary=FILE", "write memory, time and test scores to FILE"},
       {"train", "--report=DIR",
-       "write metrics.jsonl there as training goes, and at its end a page that shows plan, times "
+       "write metrics.jsonl there during training, and at its end a page that shows plan, times "
        "and curves (report.html, memory.svg, map.svg, trace.json)"},
       {"plan", "--report=DIR",
        "write pictures of the plan there: report.html, a page with all, memory.svg, map.svg and "
@@ -123,33 +119,34 @@ const std::vector<FlagRow>& FlagTable() {
       {"time", "--profile=FILE",
        "measure this machine and each operation of training, for --machine"},
       {"time plan compare", "--format=text|json", "for people or for programs (text)"},
-      {"plan", "--all_layers", "all rows of the table of layers, not only those that matter most"},
+      {"plan", "--all_layers",
+       "show all rows of the table of layers, not only the most important ones"},
       {"plan", "--largest_batch", "look for the largest batch in very deep nets too (takes long)"},
       {"plan", "--smallest_budget",
        "look for the smallest budget in the deepest nets too (takes long)"},
       {"plan", "--dump=DIR",
-       "write graph.txt and plan.txt there, and with --devices the net of a device, net.prototxt"},
+       "write graph.txt and plan.txt there, and with --devices also one device's net, "
+       "net.prototxt"},
       {"draw", "--output=FILE", "the picture, an SVG (needed)"},
       {"export", "--model=FILE", "the net (needed); of a training net, its TEST phase"},
       {"export", "--weights=FILE[,FILE]", "its weights"},
       {"export", "--output=FILE", "the ONNX file (needed)"},
       {"export", "--opset=N", "version of ONNX's operators, 13 to 21 (17)"},
       {"export", "--dynamic_batch", "inputs and outputs have any batch size"},
-      {"export", "--fold", "a BatchNorm and the Scale behind it become one operator"},
+      {"export", "--fold", "a BatchNorm and the Scale after it become one operator"},
       {"import", "--onnx=FILE", "the ONNX file (needed)"},
       {"import", "--output=PREFIX", "writes PREFIX.prototxt and PREFIX.caffemodel (needed)"},
-      {"import", "--batch=N", "batch size of the inputs (the file's; 1 where it has none)"},
+      {"import", "--batch=N", "batch size of the inputs (the file's, or 1 if it has none)"},
       {"import", "--data_shape=C,H,W",
-       "shape of an item where the file leaves it open; of inputs by name: "
+       "shape of an item if the file leaves it open; for several inputs, by name: "
        "--data_shape=images:3,224,224,ids:16"},
       {"export import", "--verify=N",
-       "compare N random inputs with ONNX Runtime, and fail where an output differs by more than "
-       "1e-4 of its largest value (3 where ONNX Runtime is found, else 0)"},
+       "compare the results of N random inputs with ONNX Runtime, and fail if an output differs by "
+       "more than 1e-4 of its largest value (3 if ONNX Runtime is found, else 0)"},
       {"train test time plan compare", "--debug=NAME[,NAME]",
-       "leave out what makes a plan faster, with the same bits: no_layer_fusion (BatchNorm, Scale "
-       "and ReLU run as layers of their own), no_channel_blocks (on the CPU, every value is an "
-       "array of its axes in their order), no_cuda_graphs (the host queues each of a GPU's kernels "
-       "in each iteration)"},
+       "turn off optimizations that do not change any bit: no_layer_fusion (BatchNorm, Scale and "
+       "ReLU run as separate layers), no_channel_blocks (on the CPU, values are plain arrays with "
+       "their axes in order), no_cuda_graphs (the host queues each GPU kernel in each iteration)"},
   };
   return rows;
 }

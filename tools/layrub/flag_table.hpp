@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-// What the program says of its flags: `layrub COMMAND --help` prints it, and the man pages and the
-// completion for bash are made of that (packaging/describe_programs.py).
+// The descriptions of the flags. `layrub COMMAND --help` prints them, and
+// packaging/describe_programs.py makes the man pages and the completion for bash from that output.
 
 namespace layrub_tool {
 
-/// A flag, as some commands know it. A flag that means something else to another command has a row
-/// of its own for that.
+/// A flag as some commands use it. If a flag means something else to another command, it has
+/// another row for that command.
 struct FlagRow {
   const char* commands;  ///< "train test"
   const char* flag;      ///< "--device_memory=SIZE"

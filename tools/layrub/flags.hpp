@@ -3,7 +3,7 @@
 
 #include <gflags/gflags.h>
 
-// The command line of the program, in one place.
+// All flags of the program.
 DECLARE_string(solver);
 DECLARE_string(model);
 DECLARE_string(weights);

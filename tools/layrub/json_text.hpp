@@ -7,7 +7,8 @@
 
 namespace layrub_tool {
 
-/// A file of it. Names are the user's: their bytes that are no UTF-8 become U+FFFD.
+/// `json` as the text of a file. Bytes that are not UTF-8, which users' names may have, become
+/// U+FFFD.
 template <typename Json>
 std::string JsonText(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

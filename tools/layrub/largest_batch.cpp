@@ -24,27 +24,27 @@ using caffe::SolverGraphs;
 
 namespace {
 
-/// The largest batch of a strategy that searches is found to such a part, unless it was asked for:
-/// each step takes a search.
+/// For a strategy that searches, the largest batch is found to 1/kSearchedPart of it, because each
+/// step takes a search.
 constexpr int kSearchedPart = 100;
-/// Nobody who has not asked for the largest batch waits for it longer than so many seconds.
+/// Seconds after which the search is given up, unless --largest_batch is set.
 constexpr unsigned kPatience = 60;
 
-/// What is known of a batch.
+/// The result of planning a batch.
 struct Tried {
   bool fits = false;
-  /// Device bytes of plans of it: of those that fit, or else of the fewest that are known.
+  /// Device bytes of its plans that fit, or else of the smallest plans that were found.
   int64_t bytes = 0;
-  bool by_itself = true;  ///< they are plans of the strategy that was asked for
+  bool by_itself = true;  ///< the plans are the strategy's own, not another's
 };
 
 bool HostLimited(const PlacementOptions& options) {
   return options.budget.host != layrub::Budget().host;
 }
 
-/// By the plan that takes the fewest device bytes; where another one may take less of the host, by
-/// the one within the budget.
-Tried TryByItself(const SolverGraphs& graphs, const PlacementOptions& options) {
+/// Tries the plan with the fewest device bytes. If the host is limited, also tries a plan within
+/// the budget, which may take less of the host.
+Tried TryStrategyAlone(const SolverGraphs& graphs, const PlacementOptions& options) {
   Tried tried{false, std::numeric_limits<int64_t>::max()};
   if (const auto smallest = SmallestPlans(graphs, options); smallest.ok())
     tried = {Within(options.budget, smallest.value()), smallest.value().device_bytes};
@@ -55,8 +55,8 @@ Tried TryByItself(const SolverGraphs& graphs, const PlacementOptions& options) {
   return tried;
 }
 
-/// A strategy that searches among plans tries what all others do: it is asked only where none of
-/// them fits and the bound does not rule it out.
+/// A strategy that searches also tries all others. So the others are tried first, as they are fast,
+/// and the search only if none of them fits and the lower bound does not rule it out.
 Tried Try(const SolverGraphs& graphs, const PlacementOptions& options) {
   const int64_t least = LeastBytes(graphs, options);
   if (least > options.budget.device) return {false, least};
@@ -65,21 +65,22 @@ Tried Try(const SolverGraphs& graphs, const PlacementOptions& options) {
     for (const std::string& strategy : layrub::StrategyNames()) {
       if (layrub::UsesCosts(strategy)) continue;
       others.strategy = strategy;
-      Tried tried = TryByItself(graphs, others);
+      Tried tried = TryStrategyAlone(graphs, others);
       tried.by_itself = false;
       if (tried.fits) return tried;
     }
   }
-  return TryByItself(graphs, options);
+  return TryStrategyAlone(graphs, options);
 }
 
-/// A strategy that searches may find a plan when it knows its budget, and not without.
-bool FitsKnowingTheBudget(const SolverGraphs& graphs, const PlacementOptions& options) {
+/// Whether the strategy finds a plan when it knows its budget. One that searches may find such a
+/// plan even if its smallest plan does not fit.
+bool FitsWithKnownBudget(const SolverGraphs& graphs, const PlacementOptions& options) {
   return layrub::UsesCosts(options.strategy) && !HostLimited(options) &&
          LeastBytes(graphs, options) <= options.budget.device && PlanNets(graphs, options).ok();
 }
 
-/// Values of the largest blob that a batch may have a part in.
+/// The number of values of the largest blob that may grow with the batch.
 int64_t LargestBlob(const layrub::Graph& graph) {
   int64_t largest = 1;
   for (const layrub::Tensor& tensor : graph.tensors) {
@@ -89,36 +90,38 @@ int64_t LargestBlob(const layrub::Graph& graph) {
   return largest;
 }
 
-/// What a search has found so far: a batch that fits, or 0, and a larger one that does not, or none
-/// (0). Equal: the largest that fits.
+/// What a search has found so far: a batch that fits (0: none), and a larger one that does not (0:
+/// none). If both are equal, the search has ended with this largest batch.
 struct Found {
   int64_t fits = 0;
   int64_t too_large = 0;
 };
-using TellFound = std::function<void(const Found&)>;
+using ReportFound = std::function<void(const Found&)>;
 
-/// Finds the largest batch from 1 to `limit` that fits, where what fits includes all that is
-/// smaller. Each step goes where what was seen last says that the border is, but in ever longer
-/// strides, so that there are few where that is wrong.
+/// Finds the largest batch from 1 to `limit_` that fits, assuming that all smaller ones fit, too.
+/// Each step tries the batch that the last result predicts to be the largest. It moves at least a
+/// stride that doubles each time, so that wrong predictions cost few steps.
 class BatchSearch {
  public:
   BatchSearch(const PlacementOptions& options, const SolverGraphs& graphs,
-              std::optional<int64_t> bytes, const TellFound& tell)
+              std::optional<int64_t> bytes, const ReportFound& tell)
       : options_(options),
         graphs_(graphs),
         bytes_(bytes),
         tell_(tell),
         least_(LeastBytes(graphs, options)),
-        state_(least_ < layrub::FloorBytes(graphs.train) ? 0 : layrub::StateBytes(graphs.train)) {
+        state_(least_ < layrub::FloorBytes(graphs.smallest())
+                   ? 0
+                   : layrub::StateBytes(graphs.smallest())) {
     const SolverGraphs one_item = GraphsWithBatch(1);
     int64_t largest = LargestBlob(one_item.train);
     items_ = static_cast<double>(LargestBlob(graphs.train)) / static_cast<double>(largest);
     for (const layrub::Graph& test : one_item.tests) largest = std::max(largest, LargestBlob(test));
-    limit_ = std::numeric_limits<int>::max() / largest;  // what a blob may have
+    limit_ = std::numeric_limits<int>::max() / largest;  // most values of a blob
   }
 
-  /// The largest one. With a `part`: to 1 / `part` of it, and one that is known to fit is taken for
-  /// the largest where, by what it takes, the next one would not.
+  /// Returns the largest batch. If `part` is not 0, the result may be up to 1 / `part` too small,
+  /// and a batch that fits is returned if its bytes predict that the next one would not fit.
   int Find(int part) {
     int64_t below = 0, above = limit_ + 1, stride = 1;
     double about = Items(items_, bytes_.value_or(least_));
@@ -139,9 +142,10 @@ class BatchSearch {
     }
   }
 
-  /// From a batch that fits on, as long as there are plans within the budget.
-  int FindKnowingTheBudget(int batch) {
-    while (batch < limit_ && FitsKnowingTheBudget(GraphsWithBatch(batch + 1), options_))
+  /// Starting at `batch`, which fits, returns the last batch before the first for which there is no
+  /// plan within the budget.
+  int FindWithKnownBudget(int batch) {
+    while (batch < limit_ && FitsWithKnownBudget(GraphsWithBatch(batch + 1), options_))
       tell_({++batch, 0});
     return batch;
   }
@@ -163,7 +167,7 @@ class BatchSearch {
     return known ? Tried{*bytes_ <= options_.budget.device, *bytes_} : Try(graphs, options_);
   }
 
-  /// How many would take all of the budget, if so many items take so many bytes.
+  /// The number of items that would fill the budget, if `items` items take `bytes` bytes.
   double Items(double items, int64_t bytes) const {
     const int64_t left = std::max<int64_t>(options_.budget.device - state_, 0);
     return items * static_cast<double>(left) /
@@ -173,7 +177,7 @@ class BatchSearch {
   const PlacementOptions& options_;
   const SolverGraphs& graphs_;
   const std::optional<int64_t> bytes_;
-  const TellFound& tell_;
+  const ReportFound& tell_;
   const int64_t least_;
   const int64_t state_;  ///< bytes that are on the device whatever the batch is
   double items_ = 0;     ///< of `graphs_`
@@ -190,10 +194,9 @@ std::string Sentence(const Found& found) {
   return sentence;
 }
 
-/// What `find` returns when it runs in a child process of its own, silently, for `patience` seconds
-/// at most (0: as long as it takes); none when that ends in any other way than by returning. What
-/// it tells meanwhile is shown.
-LargestBatch InChild(unsigned patience, const std::function<int(const TellFound&)>& find) {
+/// Runs `find` in a silent child process for at most `patience` seconds (0: no limit) and shows its
+/// progress. Returns its result, or none if the child ends in another way than by returning.
+LargestBatch InChild(unsigned patience, const std::function<int(const ReportFound&)>& find) {
   int ends[2];
   if (pipe(ends) != 0) return {};
   const pid_t child = fork();
@@ -201,7 +204,7 @@ LargestBatch InChild(unsigned patience, const std::function<int(const TellFound&
     alarm(patience);
     if (!std::freopen("/dev/null", "w", stderr)) _exit(kFailure);
     bool written = false;
-    const TellFound tell = [&](const Found& found) {
+    const ReportFound tell = [&](const Found& found) {
       written = write(ends[1], &found, sizeof(found)) == sizeof(found);
     };
     const int64_t batch = find(tell);
@@ -227,11 +230,11 @@ LargestBatch InChild(unsigned patience, const std::function<int(const TellFound&
 
 LargestBatch FindLargestBatch(const PlacementOptions& options, const SolverGraphs& graphs,
                               std::optional<int64_t> bytes, bool try_harder) {
-  return InChild(FLAGS_largest_batch ? 0 : kPatience, [&](const TellFound& tell) {
+  return InChild(FLAGS_largest_batch ? 0 : kPatience, [&](const ReportFound& tell) {
     BatchSearch search(options, graphs, bytes, tell);
     const bool searches = layrub::UsesCosts(options.strategy);
     const int batch = search.Find(searches && !try_harder ? kSearchedPart : 0);
-    return try_harder ? search.FindKnowingTheBudget(batch) : batch;
+    return try_harder ? search.FindWithKnownBudget(batch) : batch;
   });
 }
 

@@ -1,4 +1,4 @@
-// What the operations of a net's layers are, by its graph.
+// Assigns the operations of a graph to the layers of its net.
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -7,36 +7,37 @@
 #include <utility>
 
 #include "caffe/layers/base_data_layer.hpp"
-#include "layrub/base/workspace.hpp"
+#include "layrub/base/algorithm_cost.hpp"
 #include "layrub/placement/cost/layer_costs.hpp"
 #include "layrub/time_report.hpp"
 
 namespace layrub_tool {
 
-using layrub::Form;
 using layrub::Graph;
 using layrub::Op;
 using layrub::OpKind;
+using layrub::Variant;
 
 namespace {
 
-int64_t ScratchBytes(const Graph& graph, const layrub::Scratch& scratch) {
-  return scratch.tensor == layrub::kNone ? 0 : graph.tensors[scratch.tensor].bytes;
+int64_t WorkspaceBytes(const Graph& graph, const layrub::Algorithm& algorithm) {
+  return algorithm.workspace == layrub::kNone ? 0 : graph.tensors[algorithm.workspace].bytes;
 }
 
-/// A form of which no count is known has one operation for each value that it touches.
-bool FlopsKnown(const Form& form) {
-  return form.flops > 0 && form.flops != form.bytes_moved / double{sizeof(float)};
+/// Whether `flops` was counted. If not, it is one per value that the variant reads or writes.
+bool FlopsKnown(const Variant& variant) {
+  return variant.flops > 0 && variant.flops != variant.bytes_moved / double{sizeof(float)};
 }
 
-/// `name` as graphs have it: one word.
+/// `name` as graphs spell it, without white space.
 std::string Word(std::string name) {
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return std::isspace(c); }, '_');
   return name;
 }
 
-/// Names of an operation of several passes are joined by "+" (Combine).
+/// Adds the parts of `engine`, which are joined by "+" if the operation combines several (Combine),
+/// to the list `engines`.
 void AddEngine(const std::string& engine, std::string* engines) {
   std::istringstream parts(engine);
   for (std::string part; std::getline(parts, part, '+');) {
@@ -104,8 +105,8 @@ std::vector<int> LayersOfOperations(const Graph& graph, const std::vector<LayerT
   for (size_t o = graph.ops.size(); o-- > 0;) {
     const Op& op = graph.ops[o];
     if (op.kind == OpKind::kUpdate) continue;
-    // What is zeroed is for the operation after it. "lstm/unit_3/forward" is lstm's, and
-    // "lstm/bn+lstm/scale/forward".
+    // A fill belongs to the layer of the operation after it. "lstm/unit_3/forward" and
+    // "lstm/bn+lstm/scale/forward" belong to lstm.
     std::string name = op.kind == OpKind::kFill ? "" : op.name;
     if (!name.empty()) next = layrub::kNone;
     for (size_t cut = name.rfind('/'); cut != std::string::npos; cut = name.find_last_of("/+")) {
@@ -123,10 +124,11 @@ std::vector<int> LayersOfOperations(const Graph& graph, const std::vector<LayerT
 std::vector<OperandChoice> DirectChoices(const Graph& graph) {
   std::vector<OperandChoice> choices;
   for (const Op& op : graph.ops) {
-    std::vector<layrub::WorkspaceCost> costs;
-    for (const layrub::Scratch& scratch : op.forms[0].scratch)
-      costs.push_back({ScratchBytes(graph, scratch), scratch.seconds, scratch.deterministic});
-    const int granted = costs.empty() ? 0 : layrub::GrantedWorkspace(costs);
+    std::vector<layrub::AlgorithmCost> costs;
+    for (const layrub::Algorithm& algorithm : op.variants[0].algorithms)
+      costs.push_back(
+          {WorkspaceBytes(graph, algorithm), algorithm.seconds, algorithm.deterministic});
+    const int granted = costs.empty() ? 0 : layrub::DefaultAlgorithm(costs);
     choices.push_back({0, std::max(granted, 0)});
   }
   return choices;
@@ -138,13 +140,13 @@ void AddOperations(const Graph& graph, const std::vector<OperandChoice>& choices
   for (size_t o = 0; o < graph.ops.size(); ++o) {
     if (owners[o] == layrub::kNone) continue;
     LayerTime& layer = (*layers)[owners[o]];
-    const Form& form = graph.ops[o].forms[choices[o].form];
-    layer.bytes += form.bytes_moved;
-    if (FlopsKnown(form)) layer.flops += form.flops;
-    if (form.scratch.empty()) continue;
-    const layrub::Scratch& scratch = form.scratch[choices[o].scratch];
-    layer.workspace = std::max(layer.workspace, ScratchBytes(graph, scratch));
-    AddEngine(scratch.name, &layer.engine);
+    const Variant& variant = graph.ops[o].variants[choices[o].variant];
+    layer.bytes += variant.bytes_moved;
+    if (FlopsKnown(variant)) layer.flops += variant.flops;
+    if (variant.algorithms.empty()) continue;
+    const layrub::Algorithm& algorithm = variant.algorithms[choices[o].algorithm];
+    layer.workspace = std::max(layer.workspace, WorkspaceBytes(graph, algorithm));
+    AddEngine(algorithm.name, &layer.engine);
   }
   for (LayerTime& layer : *layers) {
     if (layer.engine.empty())

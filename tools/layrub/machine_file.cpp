@@ -42,7 +42,7 @@ constexpr std::array<Rate, 8> kRates{{
     {"copy_while_computing", &Machine::copy_while_computing},
 }};
 
-/// Those that profiles may lack: they are measured where there is a spill file.
+/// Rates that profiles may lack. They are measured only if there is a spill file.
 constexpr std::array<Rate, 2> kFileRates{{
     {"file_write", &Machine::file_write},
     {"file_read", &Machine::file_read},
@@ -52,30 +52,30 @@ constexpr std::array<Rate, 2> kFileRates{{
   Fail("--machine=" + where + ": " + what);
 }
 
-/// The value of `key`, a number above 0, or 0 if that is allowed.
+/// The value of `key`, a number above 0, or 0 if `zero`.
 double Number(const json& object, const char* key, const std::string& where, bool zero = false) {
   const auto found = object.find(key);
   if (found == object.end()) FailIn(where, std::string("key '") + key + "' is missing.");
   const double value = found->is_number() ? found->get<double>() : -1;
   if (value < 0 || (value == 0 && !zero))
-    FailIn(where, std::string("key '") + key + "' is no number above 0.");
+    FailIn(where, std::string("key '") + key + "' is not a number above 0.");
   return value;
 }
 
 std::string Text(const json& object, const char* key, const std::string& where) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string())
-    FailIn(where, std::string("key '") + key + "' is missing or no text.");
+    FailIn(where, std::string("key '") + key + "' is missing or not a string.");
   return found->get<std::string>();
 }
 
 void ReadOperations(const json& operations, const std::string& path, Machine* machine) {
-  if (!operations.is_array()) FailIn(path, "key 'operations' is no list.");
+  if (!operations.is_array()) FailIn(path, "key 'operations' is not a list.");
   for (size_t i = 0; i < operations.size(); ++i) {
     const json& entry = operations[i];
     const std::string where = path + ": operations[" + std::to_string(i) + "]";
-    if (!entry.is_object()) FailIn(where, "is no object.");
-    machine->measured[Text(entry, "op", where)][Text(entry, "form", where)] = {
+    if (!entry.is_object()) FailIn(where, "is not an object.");
+    machine->measured[Text(entry, "op", where)][Text(entry, "variant", where)] = {
         Number(entry, "bytes_moved", where, true), Number(entry, "seconds", where)};
   }
 }
@@ -85,11 +85,11 @@ Machine ReadMachineFile(const std::string& path, const std::string& text) {
   try {
     root = json::parse(text);
   } catch (const json::exception& error) {
-    const std::string said = error.what();  // behind the library's name for it
+    const std::string said = error.what();  // the library's prefix is cut off
     const size_t begin = said.find("] ");
-    FailIn(path, "is no JSON: " + (begin == std::string::npos ? said : said.substr(begin + 2)));
+    FailIn(path, "is not JSON: " + (begin == std::string::npos ? said : said.substr(begin + 2)));
   }
-  if (!root.is_object()) FailIn(path, "is no JSON object.");
+  if (!root.is_object()) FailIn(path, "is not a JSON object.");
   Machine machine;
   machine.name = Text(root, "name", path);
   for (const Rate& rate : kRates) machine.*rate.member = Number(root, rate.key, path);
@@ -100,7 +100,7 @@ Machine ReadMachineFile(const std::string& path, const std::string& text) {
   if (root.contains("tf32_flops")) machine.tf32_flops = Number(root, "tf32_flops", path);
   if (root.contains("capacity")) {
     const double capacity = Number(root, "capacity", path);
-    if (capacity >= 0x1p63) FailIn(path, "key 'capacity' is no number of bytes below 2^63.");
+    if (capacity >= 0x1p63) FailIn(path, "key 'capacity' is not a number of bytes below 2^63.");
     machine.capacity = static_cast<int64_t>(capacity);
   }
   if (root.contains("operations")) ReadOperations(root["operations"], path, &machine);
@@ -108,24 +108,26 @@ Machine ReadMachineFile(const std::string& path, const std::string& text) {
   return layrub::ShareLink(machine, static_cast<int>(std::ceil(SolversFlag() / links)));
 }
 
-/// Of the first GPU that --gpu names the data sheet: nothing is run on it. Else a CPU.
+/// The data sheet of the first GPU that --gpu names; nothing runs on that GPU. Without --gpu, a
+/// CPU.
 Machine MachineOfGpuFlag() {
   const layrub::Device* const gpu = GpuFlag();
   if (gpu == nullptr) return Machine();
   const std::string known = layrub::KnownGpu(gpu->Name());
   if (!known.empty()) return layrub::FindMachine(known).value();
   Fail("--gpu=" + FLAGS_gpu + ": " + gpu->Name() +
-       " is no machine that is known; --machine names one that is like it, or a profile of it.");
+       " is not a known machine; name a similar one, or a profile of it, with --machine.");
 }
 
-/// The GPU of GPU mode: its data sheet, or what it is found to do, unless that may not count.
+/// The GPU of GPU mode: its data sheet if it is known, else measured. With --deterministic nothing
+/// is measured, and an unknown GPU counts as a CPU.
 Machine MachineOfDevice(layrub::Device* device) {
   const std::string name = device->Name();
   const std::string known = layrub::KnownGpu(name);
   if (!known.empty()) return layrub::FindMachine(known).value();
   if (FLAGS_deterministic) {
-    LOG(INFO) << name << " is no machine that is known, and --deterministic measures nothing: plans"
-              << " are made as for a CPU. --machine names one that is like it, or a profile of it.";
+    LOG(INFO) << name << " is not a known machine, and --deterministic measures nothing: plans are"
+              << " made as for a CPU. Name a similar machine, or a profile of it, with --machine.";
     return Machine();
   }
   Machine machine = MeasureDevice();
@@ -156,7 +158,7 @@ Machine MachineFlag() {
   return read;
 }
 
-void WarnOfForeignProfile(const layrub::Graph& graph, const Machine& machine) {
+void WarnIfProfileLacksOperations(const layrub::Graph& graph, const Machine& machine) {
   const int measured = layrub::MeasuredOperations(graph, machine);
   if (machine.measured.empty() || measured == static_cast<int>(graph.ops.size())) return;
   LOG(WARNING) << "--machine=" << FLAGS_machine << " has times for " << measured << " of the "
@@ -174,10 +176,10 @@ void WriteMachineFile(const std::string& path, const Machine& machine) {
   if (machine.tf32_flops > 0) root["tf32_flops"] = machine.tf32_flops;
   if (machine.capacity > 0) root["capacity"] = machine.capacity;
   root["operations"] = json::array();
-  for (const auto& [op, forms] : machine.measured) {
-    for (const auto& [form, measured] : forms) {
+  for (const auto& [op, variants] : machine.measured) {
+    for (const auto& [variant, measured] : variants) {
       root["operations"].push_back({{"op", op},
-                                    {"form", form},
+                                    {"variant", variant},
                                     {"bytes_moved", measured.bytes_moved},
                                     {"seconds", measured.seconds}});
     }

@@ -8,18 +8,18 @@
 
 namespace layrub_tool {
 
-/// The machine of --machine, a name or a file; without it, in GPU mode the device, by the data
-/// sheet of its name or measured at the first call, else "cpu"; its link shared by as many solvers
-/// as are to train together. Ends the program when there is none of this name, or with the key that
-/// a file lacks.
+/// The machine that --machine names, a known name or a file. Without the flag: in GPU mode the
+/// device, by its data sheet if its name is known and else measured at the first call; in CPU mode
+/// the GPU that --gpu names, or "cpu". The solvers that train together share its link. Ends the
+/// program if the name is unknown, or if a key of the file is missing or invalid.
 layrub::Machine MachineFlag();
 
-/// Warns when --machine holds measured operations but lacks some of `graph`: they are of another
-/// net, batch or solver.
-void WarnOfForeignProfile(const layrub::Graph& graph, const layrub::Machine& machine);
+/// Warns if `machine` has measured operations but not all those of `graph`, because it was measured
+/// with another net, batch or solver.
+void WarnIfProfileLacksOperations(const layrub::Graph& graph, const layrub::Machine& machine);
 
 /// Writes `machine` with its measured operations as JSON, in the format that docs/will-it-fit.md
-/// describes. Ends the program when that is not possible.
+/// describes. Ends the program if the file cannot be written.
 void WriteMachineFile(const std::string& path, const layrub::Machine& machine);
 
 }  // namespace layrub_tool

@@ -15,7 +15,7 @@
 namespace layrub_tool {
 namespace {
 
-/// The program `name` in a folder of PATH, or "".
+/// The path of the program `name` in the first folder of PATH that has it, or "".
 std::string FindProgram(const std::string& name) {
   const char* const folders = std::getenv("PATH");
   std::istringstream stream(folders == nullptr ? "" : folders);
@@ -26,7 +26,7 @@ std::string FindProgram(const std::string& name) {
   return "";
 }
 
-/// Takes the place of this process; returns only if it cannot.
+/// Replaces this process by a program (execv). Returns only on failure.
 void Become(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -51,18 +51,18 @@ void ExtendPythonPath() {
   const char* const before = std::getenv("PYTHONPATH");
   std::string path = before == nullptr ? "" : before;
   for (const char* const place : {"../python", "python", "../.."}) {
-    const std::string folder = layrub::BesideLibrary(place);
+    const std::string folder = layrub::PathBesideLibrary(place);
     if (std::filesystem::exists(folder + "/caffe/onnx_export"))
       path += (path.empty() ? "" : ":") + folder;
   }
   if (!path.empty()) setenv("PYTHONPATH", path.c_str(), 1);
 }
 
-/// Goes on as Python's module caffe.<module>, with these arguments.
+/// Replaces this process by Python, running the module caffe.<module> with `arguments`.
 [[noreturn]] void BecomePython(const std::string& command, const std::string& module,
                                const std::vector<std::string>& arguments) {
   ExtendPythonPath();
-  setenv("GLOG_minloglevel", "2", 0);  // nets are made quietly
+  setenv("GLOG_minloglevel", "2", 0);  // nets are created without log lines
   for (const std::string& python : {FindProgram("python3"), std::string("/usr/bin/python3")}) {
     if (python.empty() || !HasPackage(python)) continue;
     std::vector<std::string> words = {python, "-m", "caffe." + module};

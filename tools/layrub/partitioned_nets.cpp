@@ -23,7 +23,7 @@ using layrub::Machine;
 using layrub::partition::Network;
 using layrub::partition::Operation;
 using layrub::partition::Partition;
-using layrub::partition::Wish;
+using layrub::partition::SearchGoal;
 
 namespace {
 
@@ -41,30 +41,30 @@ NetAxes AxesOfNet(const NetParameter& net, const Machine& machine) {
   return caffe::AxesOf(filtered, ShapesOf(net), machine);
 }
 
-/// What each partition wishes. Of `auto` and `tofu`, all that are tried: a level is searched for
-/// itself, so that a narrower search may find a better partition of all levels.
-std::vector<Wish> WishesOf(const std::string& name, const Network& network,
-                           const Machine& machine) {
-  Wish tofu;
+/// The searches that the partition `name` tries. `auto` and `tofu` try several: levels are searched
+/// one after the other, so a more constrained search may find a better partition of all levels.
+std::vector<SearchGoal> WishesOf(const std::string& name, const Network& network,
+                                 const Machine& machine) {
+  SearchGoal tofu;
   tofu.cut_all = true;
-  Wish data = tofu;
+  SearchGoal data = tofu;
   data.allows = [&network](int, int op, int axis) {
     return NameOf(network.operations[op], axis) == "item";
   };
   if (name == "data") return {data};
-  Wish chop = tofu;
+  SearchGoal chop = tofu;
   chop.same_on_all_levels = true;
   if (name == "chop") return {chop};
-  Wish rows = tofu;
+  SearchGoal rows = tofu;
   rows.greedy = true;
   rows.allows_home = [](int, int, layrub::Level level) { return level == layrub::Cut(0); };
   if (name == "rows") return {rows};
   if (name == "tofu") return {tofu, chop, rows};
-  // Time, with and without that of moving to the host and back what a device has.
-  Wish fast;
+  // Minimise time, without and with the time of moving a device's bytes to the host and back.
+  SearchGoal fast;
   fast.per_byte = 1 / machine.device_link;
   fast.per_second = 1;
-  Wish small = fast;
+  SearchGoal small = fast;
   small.per_resident = 1 / machine.link_down + 1 / machine.link_up;
   return {fast, small, tofu, data};
 }
@@ -80,13 +80,14 @@ WantedNets Divided(const WantedNets& nets, const NetAxes& axes, const Partition&
   return local;
 }
 
-/// Predicted, of an iteration of what `nets` are; none where they do not fit the budget.
+/// The predicted time of an iteration of `nets`; none if they do not fit the budget.
 std::optional<double> SecondsOf(const WantedNets& nets, const PlacementOptions& options) {
   const layrub::Result<caffe::SolverGraphs> graphs = BuildGraphs(nets, options);
   if (!graphs.ok()) Fail(graphs.status().message);
   const layrub::Result<caffe::SolverPlans> plans = caffe::PlanNets(graphs.value(), options);
   if (!plans.ok()) return std::nullopt;
-  return Simulate(graphs.value().train, *plans.value().train.plan, options.machine).seconds;
+  const caffe::SizedPlan& train = plans.value().train;
+  return Simulate(graphs.value().of(train), *train.plan, options.machine).seconds;
 }
 
 int LevelsFlag() {
@@ -129,7 +130,7 @@ PartitionedNets PartitionOfFlags(const WantedNets& nets, const PlacementOptions&
   const std::clock_t begin = std::clock();
   result.axes = AxesOfNet(nets.net, options.machine);
   std::vector<Partition> candidates;
-  for (const Wish& wish : WishesOf(name, result.axes.network, options.machine)) {
+  for (const SearchGoal& wish : WishesOf(name, result.axes.network, options.machine)) {
     Partition found = Search(result.axes.network, levels, wish);
     if (std::find(candidates.begin(), candidates.end(), found) == candidates.end())
       candidates.push_back(std::move(found));
@@ -164,7 +165,8 @@ PartitionedNets PartitionOfFlags(const WantedNets& nets, const PlacementOptions&
 int64_t BytesReceived(const layrub::Graph& graph, const layrub::Plan& plan) {
   double bytes = 0;
   for (const layrub::Step& step : plan.steps) {
-    if (step.kind == layrub::StepKind::kRun) bytes += graph.ops[step.op].forms[step.form].exchanged;
+    if (step.kind == layrub::StepKind::kRun)
+      bytes += graph.ops[step.op].variants[step.variant].exchanged;
   }
   return static_cast<int64_t>(bytes);
 }

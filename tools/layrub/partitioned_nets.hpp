@@ -10,35 +10,35 @@
 
 namespace layrub_tool {
 
-/// Nets divided among devices, and what that is worth.
+/// Nets divided among devices, and figures about the division.
 struct PartitionedNets {
   std::string name;  ///< of the partition
   int devices = 1;
   WantedNets local;  ///< the nets that each device runs
   caffe::NetAxes axes;
   layrub::partition::Partition partition;
-  double search_seconds = 0;  ///< of one processor
+  double search_seconds = 0;  ///< processor time
   int64_t received = 0;       ///< bytes that a device receives in an iteration
-  /// An iteration of the whole net, with all tensors kept, on one device of any memory.
+  /// Predicted time of an iteration of the whole net under strategy keep, on one device without a
+  /// memory limit.
   double whole_seconds = 0;
 };
 
-/// --devices is given.
+/// Whether --devices is other than 1. Ends the program if --partition is given without it.
 bool PartitionFlagGiven();
-/// The names of --partition.
+/// The values that --partition may have.
 std::vector<std::string> PartitionNames();
 
-/// The nets divided as --partition says among --devices; `auto` is the partition with which an
-/// iteration is predicted to take the least time within the budget of `options`. `alone`: the
-/// machine of `options`, but that it shares no link with others. Ends the program where the flags
-/// make no sense.
+/// Divides the nets among --devices as --partition says. `auto` is the partition with the least
+/// predicted time of an iteration within the budget of `options`. `alone` is the machine of
+/// `options` with its link not shared. Ends the program if the flags are invalid.
 PartitionedNets PartitionOfFlags(const WantedNets& nets, const caffe::PlacementOptions& options,
                                  const layrub::Machine& alone);
 
-/// The bytes that a device receives in an iteration under `plan`.
+/// The bytes that a device receives from others in an iteration under `plan`.
 int64_t BytesReceived(const layrub::Graph& graph, const layrub::Plan& plan);
 
-/// The first lines of what is told to people.
+/// The first lines of the report for people.
 std::string Heading(const PartitionedNets& nets);
 /// How each layer is divided and why, for people.
 std::string ToText(const PartitionedNets& nets, double seconds, bool all_layers);

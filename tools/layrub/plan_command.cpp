@@ -72,7 +72,7 @@ int RunPlan(const std::vector<std::string>&) {
   const layrub::Result<caffe::SolverGraphs> built = BuildGraphs(nets, options.value());
   if (!built.ok()) return ExitCode(built.status());
   const caffe::SolverGraphs& graphs = built.value();
-  WarnOfForeignProfile(graphs.train, options.value().machine);
+  WarnIfProfileLacksOperations(graphs.train, options.value().machine);
   layrub::Result<PlanReport> made = [&] {
     const Activity activity("looking for plans of " + std::to_string(graphs.train.ops.size()) +
                             " operations");
@@ -82,22 +82,23 @@ int RunPlan(const std::vector<std::string>&) {
   PlanReport& report = made.value();
   report.divided = divided.has_value();
   const bool affords_batches = AffordsBatches(graphs.train, options.value());
-  report.batch_unasked = report.limited() && !FLAGS_largest_batch && !affords_batches;
-  if (report.limited() && !report.batch_unasked && !report.divided) {
+  report.batch_not_searched = report.limited() && !FLAGS_largest_batch && !affords_batches;
+  if (report.limited() && !report.batch_not_searched && !report.divided) {
     const LargestBatch found = FindLargestBatch(options.value(), graphs, report.smallest_bytes,
                                                 FLAGS_largest_batch || report.below_smallest);
     report.largest_batch = found.batch;
-    report.batch_unasked = found.given_up;
+    report.batch_not_searched = found.given_up;
   }
-  if (!FLAGS_dump.empty()) Dump(graphs.train, report.plan());
+  const layrub::Graph& graph = graphs.of(report.nets.train);
+  if (!FLAGS_dump.empty()) Dump(graph, report.plan());
   if (!FLAGS_dump.empty() && divided) WriteFile(FLAGS_dump + "/net.prototxt", TextOf(nets.net));
-  if (!FLAGS_report.empty()) Report(NetName(nets.net), !nets.tests.empty(), graphs.train, report);
-  if (divided) divided->received = BytesReceived(graphs.train, report.plan());
+  if (!FLAGS_report.empty()) Report(NetName(nets.net), !nets.tests.empty(), graph, report);
+  if (divided) divided->received = BytesReceived(graph, report.plan());
   if (FLAGS_format == "json") {
-    std::cout << ToJson(graphs.train, report, divided ? &*divided : nullptr);
+    std::cout << ToJson(graph, report, divided ? &*divided : nullptr);
   } else {
     if (divided) std::cout << Heading(*divided);
-    std::cout << ToText(graphs.train, report, FLAGS_all_layers);
+    std::cout << ToText(graph, report, FLAGS_all_layers);
     if (divided) std::cout << ToText(*divided, report.seconds, FLAGS_all_layers);
   }
   return report.fits.ok() ? kSuccess : kDoesNotFit;

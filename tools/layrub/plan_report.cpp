@@ -22,10 +22,11 @@ using layrub::Result;
 
 namespace {
 
-/// Operations of graphs for which questions are asked that take many plans to answer: what every
-/// other strategy would do; the smallest budget, with a strategy that searches among plans; the
-/// largest batch, with one that does (where the host has a limit, it searches for every batch) and
-/// with one that does not. Each takes a few seconds at most.
+/// Limits on the size of a graph, in operations, for answers that take many plans: what each other
+/// strategy would do; the smallest budget of a strategy that searches; the largest batch of one
+/// that searches, without and with a limit of host memory (which takes a search for each batch);
+/// and the largest batch of one that does not search. Within the limit, each answer takes a few
+/// seconds at most.
 constexpr size_t kAlternativeOps = 3000;
 constexpr size_t kSearchedBudgetOps = 50'000;
 constexpr size_t kSearchedBatchOps = 1000;
@@ -35,15 +36,15 @@ constexpr size_t kBatchOps = 3000;
 void AddRecomputationsAndMoves(const Graph& graph, PlanReport* report) {
   for (const layrub::Step& step : report->plan().steps) {
     if (layrub::IsMove(step)) report->moved_bytes += step.end - step.begin;
-    if (!step.again) continue;
+    if (!step.recompute) continue;
     ++report->recomputed_ops;
-    report->recomputed_flops += graph.ops[step.op].forms[step.form].flops;
+    report->recomputed_flops += graph.ops[step.op].variants[step.variant].flops;
   }
   for (const layrub::LayerCost& cost : report->layers) report->recomputed_seconds += cost.again;
 }
 
-/// A blob can be read when its newest version is still there: one that is left over on purpose, or
-/// never goes away.
+/// A blob can be read after a pass if its newest version is still resident: the plan lists it as
+/// readable, or it is state.
 void AddReadable(const Graph& graph, PlanReport* report) {
   std::map<int32_t, layrub::TensorId> newest;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
@@ -60,19 +61,21 @@ void AddReadable(const Graph& graph, PlanReport* report) {
   }
 }
 
-/// Those other than the one of `options`, which fits or does not.
-std::vector<Alternative> FindAlternatives(const Graph& graph, const PlacementOptions& options,
-                                          bool fits, StrategyPlans* strategies) {
+/// What strategies other than that of `options` do. `fits`: the strategy of `options` has a plan.
+std::vector<Alternative> FindAlternatives(const SolverGraphs& graphs,
+                                          const PlacementOptions& options, bool fits,
+                                          StrategyPlans* strategies) {
   std::vector<Alternative> found;
   for (const std::string& strategy : layrub::StrategyNames()) {
     if (strategy == options.strategy) continue;
     Alternative other{strategy, {}, {}};
-    // One that searches tries what the others do: where one of them fits, so does it.
+    // A strategy that searches also tries the others, so it fits if one of them does.
     const bool searches = layrub::UsesCosts(strategy);
     if ((searches && fits) || strategies->CanFit(strategy, options.budget)) {
       const Result<SolverPlans> plans = strategies->WithinBudget(strategy, options.budget);
       if (!plans.ok()) continue;
-      other.seconds = Simulate(graph, *plans.value().train.plan, options.machine).seconds;
+      const caffe::SizedPlan& train = plans.value().train;
+      other.seconds = Simulate(graphs.of(train), *train.plan, options.machine).seconds;
       fits = true;
     } else {
       other.smallest_bytes = strategies->SmallestBytes(strategy);
@@ -96,18 +99,18 @@ bool AffordsBatches(const Graph& graph, const PlacementOptions& options) {
 
 Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions& options,
                               bool ask_smallest) {
-  const Graph& graph = graphs.train;
   PlanReport report;
   report.options = options;
-  report.floor_bytes = layrub::FloorBytes(graph);
+  report.why_gradients_stay = graphs.why_gradients_stay;
+  report.floor_bytes = layrub::FloorBytes(graphs.smallest());
   report.state_floor_bytes = LeastBytes(graphs, options);
-  std::future<double> floor_seconds = std::async(kBeside, [&] {
-    return TimeFloor(graph, OffloadRates(options.machine, options.budget), options.budget.device,
-                     report.state_floor_bytes < report.floor_bytes);
+  std::future<double> floor_seconds = std::async(kAsyncIfPossible, [&] {
+    return TimeFloor(graphs.smallest(), OffloadRates(options.machine, options.budget),
+                     options.budget.device, report.state_floor_bytes < report.floor_bytes);
   });
   StrategyPlans strategies(graphs, options);
   const bool searches = layrub::UsesCosts(options.strategy);
-  ask_smallest = ask_smallest || !searches || graph.ops.size() <= kSearchedBudgetOps;
+  ask_smallest = ask_smallest || !searches || graphs.train.ops.size() <= kSearchedBudgetOps;
   if (searches && ask_smallest) strategies.BeginSmallest(options.strategy);
   const Result<SolverPlans> plans = strategies.WithinBudget(options.strategy, options.budget);
   report.fits = plans.status();
@@ -119,10 +122,10 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
     report.smallest_bytes = strategies.SmallestBytes(options.strategy);
     if (!plans.ok()) report.nets = smallest.value();
   } else {
-    report.smallest_unasked = true;
+    report.smallest_not_searched = true;
   }
-  // A strategy that searches may find less when it knows its budget.
-  if (plans.ok() && !report.smallest_unasked) {
+  // A strategy that searches may find a smaller plan when it knows its budget.
+  if (plans.ok() && !report.smallest_not_searched) {
     const int64_t found = plans.value().device_bytes;
     report.below_smallest = !report.smallest_bytes || found < *report.smallest_bytes;
     if (report.below_smallest) report.smallest_bytes = found;
@@ -130,6 +133,7 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   const Result<SolverPlans>& keep = strategies.Smallest("keep");
   if (!keep.ok()) return keep.status();
 
+  const Graph& graph = graphs.of(report.nets.train);
   const layrub::Timeline timeline = Simulate(graph, report.plan(), options.machine);
   report.seconds = timeline.seconds;
   report.stalled = timeline.stalled;
@@ -141,10 +145,10 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   const Plan& keep_plan = *keep.value().train.plan;
   report.keep_peak_bytes = keep_plan.device_bytes;
   report.keep_budget_bytes = keep.value().device_bytes;
-  report.keep_seconds = Simulate(graph, keep_plan, options.machine).seconds;
+  report.keep_seconds = Simulate(graphs.train, keep_plan, options.machine).seconds;
   report.floor_seconds = floor_seconds.get();
   if (graph.ops.size() <= kAlternativeOps)
-    report.alternatives = FindAlternatives(graph, options, plans.ok(), &strategies);
+    report.alternatives = FindAlternatives(graphs, options, plans.ok(), &strategies);
   return report;
 }
 
@@ -153,7 +157,7 @@ std::string ToJson(const Graph& graph, const PlanReport& report, const Partition
   for (size_t role = 0; role < report.peak.by_role.size(); ++role) {
     breakdown[layrub::Name(static_cast<layrub::Role>(role))] = report.peak.by_role[role];
   }
-  breakdown["gaps"] = report.peak.gaps;
+  breakdown["unused"] = report.peak.unused;
   const auto or_null = [](const auto& known) {
     return known ? nlohmann::ordered_json(*known) : nlohmann::ordered_json();
   };
@@ -173,6 +177,7 @@ std::string ToJson(const Graph& graph, const PlanReport& report, const Partition
       {"recomputed_flops", report.recomputed_flops},
       {"host_peak_bytes", report.plan().host_bytes},
       {"spill_bytes", report.plan().spill_bytes},
+      {"transient_gradients", report.nets.train.transient_gradients},
       {"predicted_seconds", report.seconds},
       {"keep_seconds", report.keep_seconds},
       {"time_floor_seconds", report.floor_seconds},

@@ -16,20 +16,19 @@ struct PartitionedNets;
 /// Another strategy, in the same budget.
 struct Alternative {
   std::string strategy;
-  /// Where it does not fit, the smallest budget it can do with, test nets included; none: the host
-  /// tier's limit is too small for it.
+  /// If it does not fit: the smallest budget in which it does, test nets included; none if the
+  /// limit of host memory is too small for it.
   std::optional<int64_t> smallest_bytes;
   std::optional<double> seconds;  ///< predicted within the budget; none: it does not fit
 };
 
-/// What `layrub plan` has to say. Bytes and seconds.
+/// What `layrub plan` reports. Sizes are bytes, times seconds.
 struct PlanReport {
-  layrub::Status fits;  ///< not ok: why no plan of the strategy stays within the budget, with the
-                        ///< flag to paste
+  layrub::Status fits;  ///< not ok: why no plan of the strategy fits, and the flag that helps
   caffe::PlacementOptions options;
-  caffe::SolverPlans nets;  ///< within the budget, or where that is impossible the plans of the
-                            ///< strategy that take the fewest bytes
-  layrub::Peak peak;        ///< of the train net, as all that follows
+  caffe::SolverPlans nets;  ///< within the budget, or if there are none, the strategy's plans with
+                            ///< the fewest bytes
+  layrub::Peak peak;        ///< this and all that follows are of the train net
   std::vector<layrub::LayerCost> layers;
   int64_t moved_bytes = 0;      ///< copied within the device
   int recomputed_ops = 0;       ///< operations that run again
@@ -44,42 +43,46 @@ struct PlanReport {
   double stalled = 0;             ///< of these, waiting for copies
   double keep_seconds = 0;
   double floor_seconds = 0;  ///< layrub::TimeFloor within the budget
-  /// The smallest budget that the strategy is known to do with. None: nobody asked, or its plan
-  /// that takes the fewest device bytes needs more of the host than it may have; where it searches,
-  /// those of the strategies that it tries, too.
+  /// The smallest budget in which the strategy is known to fit. None: not looked for, or the
+  /// strategy's plan with the fewest device bytes exceeds the limit of host memory; for a strategy
+  /// that searches, so do the plans of the strategies that it tries.
   std::optional<int64_t> smallest_bytes;
-  bool smallest_unasked = false;  ///< the plan fits, and the smallest budget was not looked for
-  bool below_smallest = false;    ///< the plan takes less than those that were made for few bytes
+  bool smallest_not_searched =
+      false;                    ///< the plan fits, and the smallest budget was not looked for
+  bool below_smallest = false;  ///< the plan takes less than `smallest_bytes` did at first
   std::vector<Alternative> alternatives;  ///< none for graphs that take long to plan
-  std::vector<std::string> readable;      ///< blobs whose data is there after a pass
-  int blobs = 0;                          ///< how many blobs there are
-  /// The largest batch that fits into the budget, 0: not even one item. None: there is no budget,
-  /// nobody asked, or the net allows no other batch.
+  std::vector<std::string> readable;      ///< blobs whose data can be read after a pass
+  int blobs = 0;                          ///< the number of all blobs
+  /// The largest batch that fits into the budget; 0: not even one item fits. None: there is no
+  /// budget, it was not looked for, or the net allows no other batch.
   std::optional<int> largest_batch;
-  bool divided = false;  ///< the net is that of one of several devices: no batch is looked for
-  bool batch_unasked = false;  ///< there is a budget, but the largest batch was not looked for long
+  std::string why_gradients_stay;   ///< SolverGraphs::why_gradients_stay
+  bool divided = false;             ///< the net is one device's part: no batch is looked for
+  bool batch_not_searched = false;  ///< there is a budget, but the largest batch was not looked
+                                    ///< for, or not for long enough
 
   const layrub::Plan& plan() const { return *nets.train.plan; }
   bool limited() const;  ///< there is a device budget
 };
 
-/// Whether the graph is small enough for finding the largest batch unasked, which takes a few
-/// plans of the strategy within the budget of `options`.
+/// Whether the graph is small enough to look for the largest batch without --largest_batch. That
+/// takes a few plans of the strategy of `options`.
 bool AffordsBatches(const layrub::Graph& graph, const caffe::PlacementOptions& options);
 
-/// All but the largest batch. `ask_smallest`: look for the smallest budget even where that takes a
-/// second search of seconds. kInvalid when the strategy is not known or the graph is malformed; a
-/// budget that is too small is part of the report.
+/// Makes the report, without the largest batch. `ask_smallest`: look for the smallest budget even
+/// if that takes another search of some seconds. Returns kInvalid if the strategy is unknown or a
+/// graph is malformed. A budget that is too small is not an error but part of the report.
 layrub::Result<PlanReport> MakeReport(const caffe::SolverGraphs& graphs,
                                       const caffe::PlacementOptions& options, bool ask_smallest);
 
-/// Whether the plan fits, in a sentence.
+/// The verdict in one sentence: whether the plan fits.
 std::string VerdictText(const PlanReport& report);
-/// For programs: the keys are documented in docs/will-it-fit.md. `divided`: null, or how the net of
-/// each device came about.
+/// For programs: the keys are documented in docs/will-it-fit.md. `divided`: how the net was divided
+/// among devices, or null.
 std::string ToJson(const layrub::Graph& graph, const PlanReport& report,
                    const PartitionedNets* divided = nullptr);
-/// For people: one screen, the verdict first; a row for every layer, however many, if `all_layers`.
+/// For people: one screen, the verdict first. With `all_layers`, the table has a row for every
+/// layer and may be longer.
 std::string ToText(const layrub::Graph& graph, const PlanReport& report, bool all_layers);
 
 }  // namespace layrub_tool

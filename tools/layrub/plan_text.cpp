@@ -1,4 +1,4 @@
-// What `layrub plan` says to people.
+// The text that `layrub plan` prints.
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
@@ -42,7 +42,7 @@ const char* RoleText(Role role) {
       return "their gradients";
     case Role::kSaved:
       return "saved for backward";
-    case Role::kScratch:
+    case Role::kWorkspace:
       return "workspace";
     case Role::kUser:
       return "inputs";
@@ -98,16 +98,22 @@ void Summary(std::ostream& out, const PlanReport& report) {
   if (report.plan().spill_bytes > 0)
     Row(out, "spill file", FormatBytes(report.plan().spill_bytes),
         "what does not fit into --host_memory");
+  if (report.nets.train.transient_gradients) {
+    Row(out, "gradients", "not kept", "each parameter is updated within the backward pass");
+  } else if (report.limited() && report.plan().device_bytes < report.keep_peak_bytes &&
+             !report.why_gradients_stay.empty()) {
+    Row(out, "gradients", "kept", report.why_gradients_stay);
+  }
   Row(out, "one iteration", FormatSeconds(report.seconds),
       Fixed(report.seconds / report.keep_seconds, 2) + " x keep's, by the model of machine " +
           report.options.machine.name);
   if (report.stalled > 0) Row(out, "  waiting", FormatSeconds(report.stalled), "for copies");
   if (report.moved_bytes > 0) {
     Row(out, "  moving", FormatBytes(report.moved_bytes),
-        "within the device, so that all lies side by side");
+        "within the device, to make free bytes contiguous");
   }
   if (report.recomputed_ops > 0) {
-    Row(out, "  computing again", FormatSeconds(report.recomputed_seconds),
+    Row(out, "  recomputing", FormatSeconds(report.recomputed_seconds),
         std::to_string(report.recomputed_ops) + " forward operations, " +
             Fixed(report.recomputed_flops / 1e9, 2) + " GFLOP");
   }
@@ -128,7 +134,7 @@ void Breakdown(std::ostream& out, const Graph& graph, const PlanReport& report) 
   };
   for (size_t role = 0; role < report.peak.by_role.size(); ++role)
     part(RoleText(static_cast<Role>(role)), report.peak.by_role[role]);
-  part("unused", report.peak.gaps);
+  part("unused", report.peak.unused);
 }
 
 /// The table of layers: sizes in one unit, times in ms.
@@ -144,7 +150,7 @@ class LayerTable {
     if (total_.bytes() == 0) return;
     const std::vector<size_t> shown = Chosen(all);
     out_ << "\nLayers, " << (small_ ? "KiB" : "MiB")
-         << " and ms of an iteration (added = exposed + computing again):\n";
+         << " and ms of an iteration (added = exposed + recomputing):\n";
     Line("",
          {"kept", "aliased", "offloaded", "recomputed", "traffic", "hidden", "exposed", "added"});
     LayerCost rest = total_;
@@ -156,21 +162,21 @@ class LayerTable {
       Line("... and " + std::to_string(more) + " more", Cells(rest));
     }
     Line("total", Cells(total_));
-    if (shown.size() < Speaking()) out_ << "  --all_layers shows them all.\n";
+    if (shown.size() < CountWithCosts()) out_ << "  --all_layers shows them all.\n";
   }
 
  private:
-  bool Speaks(const LayerCost& cost) const { return cost.bytes() > 0 || cost.added() > 0; }
-  size_t Speaking() const {
+  bool HasCosts(const LayerCost& cost) const { return cost.bytes() > 0 || cost.added() > 0; }
+  size_t CountWithCosts() const {
     return std::count_if(layers_.begin(), layers_.end(),
-                         [this](const LayerCost& cost) { return Speaks(cost); });
+                         [this](const LayerCost& cost) { return HasCosts(cost); });
   }
 
   /// The layers that matter most for memory and time, in the order of the net.
   std::vector<size_t> Chosen(bool all) const {
     std::vector<size_t> chosen;
     for (size_t i = 0; i < layers_.size(); ++i) {
-      if (Speaks(layers_[i])) chosen.push_back(i);
+      if (HasCosts(layers_[i])) chosen.push_back(i);
     }
     if (all || chosen.size() <= kLayerRows) return chosen;
     const auto weight = [this](size_t i) {
@@ -226,8 +232,8 @@ std::string Flags(const std::string& strategy, int64_t bytes) {
   return "--placement=" + strategy + " --device_memory=" + std::to_string(bytes);
 }
 
-/// What would help where nothing of the strategy fits.
-std::string HelpToFit(const PlanReport& report) {
+/// What would help if no plan of the strategy fits.
+std::string AdviceToFit(const PlanReport& report) {
   const Alternative* fastest = nullptr;
   const Alternative* smallest = nullptr;
   for (const Alternative& other : report.alternatives) {
@@ -248,7 +254,7 @@ std::string HelpToFit(const PlanReport& report) {
   return budget + " or --batch=" + std::to_string(*report.largest_batch);
 }
 
-std::string HelpToBeFaster(const PlanReport& report) {
+std::string AdviceToBeFaster(const PlanReport& report) {
   const Alternative* fastest = nullptr;
   for (const Alternative& other : report.alternatives) {
     if (other.seconds && (!fastest || *other.seconds < *fastest->seconds)) fastest = &other;
@@ -281,30 +287,32 @@ std::string Readable(const PlanReport& report) {
          " blobs; placement { keep: \"NAME\" } adds one";
 }
 
-/// What a budget has to hold, too, on a machine that is known to have memory of its own.
-std::string BesidesPlans(const PlanReport& report) {
+/// A note for machines with device memory of their own: a budget must hold more than the plans.
+std::string BudgetNote(const PlanReport& report) {
   if (report.options.machine.capacity == 0) return "";
   return "; on a GPU add what its context and libraries take, which 'layrub train' says";
 }
 
 std::string SmallestBudget(const PlanReport& report) {
-  if (report.smallest_unasked)
+  if (report.smallest_not_searched)
     return "--smallest_budget looks for it; it takes as long as this plan did";
   if (!report.smallest_bytes)
     return std::string("none is known with this --host_memory") +
            (report.options.budget.spill > 0 ? " and --spill_memory" : "");
   return "--device_memory=" + std::to_string(*report.smallest_bytes) + " (" +
-         FormatBytes(*report.smallest_bytes) + ")" + BesidesPlans(report);
+         FormatBytes(*report.smallest_bytes) + ")" + BudgetNote(report);
 }
 
 std::string LargestBatchText(const PlanReport& report) {
-  if (report.batch_unasked) return "--largest_batch looks for it; it takes many plans of this net";
+  if (report.batch_not_searched)
+    return "--largest_batch looks for it; it takes many plans of this net";
   if (!report.largest_batch) return "the net's own: no --batch changes it";
   if (*report.largest_batch == 0) return "none: not even one item fits into the budget";
   return "--batch=" + std::to_string(*report.largest_batch) + " in this budget";
 }
 
-/// In the phase TEST there is nothing to be trained.
+/// False if the net has parameters to train but no backward operations. True in the TEST phase, in
+/// which there is nothing to train.
 bool Trains(const Graph& graph) {
   const bool trained = std::any_of(graph.tensors.begin(), graph.tensors.end(), [](const auto& t) {
     return t.role == Role::kParameterGradient;
@@ -324,10 +332,10 @@ void Answers(std::ostream& out, const Graph& graph, const PlanReport& report) {
   if (report.limited() && !report.divided) answer("largest batch", LargestBatchText(report));
   if (!Trains(graph)) {
     answer("note",
-           "this net has no loss, so that training does not change it; --phase=TEST plans "
-           "for running it");
+           "this net has no loss, so training does not change it; --phase=TEST plans for "
+           "inference");
   }
-  answer("would help", report.fits.ok() ? HelpToBeFaster(report) : HelpToFit(report));
+  answer("would help", report.fits.ok() ? AdviceToBeFaster(report) : AdviceToFit(report));
   answer("readable", Readable(report));
 }
 

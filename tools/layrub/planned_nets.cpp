@@ -25,7 +25,7 @@ namespace {
 SolverParameter WantedSolver(const std::string& command) {
   SolverParameter solver;
   if (!FLAGS_solver.empty() && !FLAGS_model.empty())
-    Fail("'" + command + "' is of one net: give --model or --solver, but not both.");
+    Fail("'" + command + "' takes one net: give --model or --solver, but not both.");
   if (FLAGS_solver.empty() && FLAGS_model.empty()) {
     Fail("'" + command + "' needs --model=FILE or --solver=FILE; 'layrub " + command +
          " --help' shows an example.");
@@ -47,7 +47,7 @@ NetParameter ShapesOf(const NetParameter& net) {
   caffe::Net<float>::FilterNet(net, &filtered);
   NetParameter shapes =
       caffe::WithoutSources(caffe::WithOpaqueLayers(filtered, TopShapeFlag()), DataShapeFlag());
-  // The layers of other states stay, for messages.
+  // Layers that other net states include stay, because messages may name them.
   NetParameter one = net;
   for (const caffe::LayerParameter& layer : net.layer()) {
     one.clear_layer();
@@ -71,12 +71,11 @@ void WarnOfOpaqueLayers(const std::vector<NetParameter>& nets) {
   }
   std::string names;
   for (const std::string& layer : layers) names += (names.empty() ? "" : ", ") + layer;
-  LOG_IF(WARNING, !names.empty())
-      << "Planned by the shapes of their tops alone: " << names
-      << "; parameters and workspace that these layers may have do not count.";
+  LOG_IF(WARNING, !names.empty()) << "Planned by the shapes of their tops alone: " << names
+                                  << "; parameters and workspace of these layers are not counted.";
 }
 
-/// Tells which layers make a training go on without its plan now and then.
+/// Warns of layers because of which training may at times run without its plan.
 void WarnOfVaryingShapes(const caffe::Net<float>& net) {
   std::string names;
   for (size_t i = 0; i < net.layers().size(); ++i) {
@@ -86,9 +85,9 @@ void WarnOfVaryingShapes(const caffe::Net<float>& net) {
     names += (names.empty() ? "" : ", ") + net.layer_names()[i] + " (" + layer.type() + ")";
   }
   LOG_IF(WARNING, !names.empty())
-      << "The shapes of what these layers make depend on values: " << names
-      << ". A pass in which they are other ones goes on without the plan, in memory of its own, "
-         "and computes again what the plan has given up by then.";
+      << "The shapes of the tops of these layers depend on values: " << names
+      << ". A pass with other shapes continues without the plan, in separate memory, and "
+         "recomputes the tensors that the plan has dropped by then.";
 }
 
 }  // namespace
@@ -97,7 +96,10 @@ WantedNets NetsOfFlags(const std::string& command) {
   const caffe::Phase phase = PhaseFlag(caffe::TRAIN);
   SolverParameter solver = WantedSolver(command);
   WantedNets wanted;
-  wanted.solver_type = solver.type();
+  wanted.solver.set_type(solver.type());
+  wanted.solver.set_clip_gradients(solver.clip_gradients());
+  wanted.solver.set_iter_size(solver.iter_size());
+  wanted.solver.set_debug_info(solver.debug_info());
   ApplyStateFlags(solver.mutable_train_state());
   std::vector<caffe::SolverNet> tests;
   if (!FLAGS_solver.empty()) tests = caffe::TestNetsOf(solver);
@@ -134,12 +136,11 @@ layrub::Result<SolverGraphs> BuildGraphs(const WantedNets& nets, const Placement
   if (shapes.state().phase() == caffe::TEST) {
     SolverGraphs graphs{
         caffe::Net<float>(shapes).MemoryGraph(-1, options.keep, options.optimizations), {}};
-    if (const layrub::Status status = MeetOptions(options, &graphs); !status.ok()) return status;
+    if (const layrub::Status status = ApplyOptions(options, &graphs); !status.ok()) return status;
     return graphs;
   }
-  // A solver of the wanted type knows how many history tensors a parameter has.
-  SolverParameter param;
-  param.set_type(nets.solver_type);
+  // Creates a solver of the wanted type, which knows how many history tensors a parameter has.
+  SolverParameter param = nets.solver;
   *param.mutable_train_net_param() = shapes;
   *param.mutable_train_state() = shapes.state();
   for (const NetParameter& test : nets.tests) {

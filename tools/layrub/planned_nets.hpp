@@ -9,25 +9,27 @@
 
 namespace layrub_tool {
 
-/// The nets that a command which plans without their data is asked about.
+/// The nets that a command plans without their data.
 struct WantedNets {
   caffe::NetParameter net;                 ///< in the phase that is planned
-  std::vector<caffe::NetParameter> tests;  ///< of its solver; none in the TEST phase
-  std::string solver_type;
-  caffe::PlacementParameter placement;  ///< as net, solver and flags say
+  std::vector<caffe::NetParameter> tests;  ///< the solver's test nets; none in the TEST phase
+  caffe::SolverParameter solver;  ///< only its type, and what decides whether gradients must stay
+  caffe::PlacementParameter placement;  ///< from net, solver and flags, the last wins
 };
 
-/// As --model, --solver, --phase and the flags of data and state say, for `command`.
+/// The nets that --model, --solver, --phase and the flags for data and state describe. Messages
+/// name `command`.
 WantedNets NetsOfFlags(const std::string& command);
 
-/// The net for its shapes alone: without data, and without layers that are not here.
+/// A copy of the net that has only its shapes: data layers, and layers that this program may lack
+/// (--top_shape), are replaced by layers with the same tops that cannot run.
 caffe::NetParameter ShapesOf(const caffe::NetParameter& net);
 
-/// The name of the net, or where it has none, that of its file.
+/// The name of the net or, if it has none, of its file.
 std::string NetName(const caffe::NetParameter& net);
 
-/// The graphs of one iteration, from nets of shapes, which need neither the data nor the memory
-/// that they speak of. kInvalid as Solver::MemoryGraphs.
+/// The graphs of one iteration. Needs neither the data nor the memory of the nets. Returns kInvalid
+/// under the same conditions as Solver::MemoryGraphs.
 layrub::Result<caffe::SolverGraphs> BuildGraphs(const WantedNets& nets,
                                                 const caffe::PlacementOptions& options);
 

@@ -32,7 +32,7 @@ const Timeline& MedianIteration(std::vector<Timeline>* timelines) {
   return *middle;
 }
 
-/// What ran on the compute lane, and in which form.
+/// Adds the times of the compute lane, and the variants that ran.
 void AddCompute(const Graph& graph, const layrub::Plan& plan, const Timeline& timeline,
                 TimeReport* report) {
   const std::vector<int> owners = LayersOfOperations(graph, report->layers);
@@ -49,12 +49,12 @@ void AddCompute(const Graph& graph, const layrub::Plan& plan, const Timeline& ti
   }
   std::vector<OperandChoice> choices(graph.ops.size());
   for (const layrub::Step& step : plan.steps) {
-    if (step.op != layrub::kNone) choices[step.op] = {step.form, step.scratch};
+    if (step.op != layrub::kNone) choices[step.op] = {step.variant, step.algorithm};
   }
   AddOperations(graph, choices, &report->layers);
 }
 
-/// What the plan adds: copies, and what is computed again.
+/// Adds what the plan costs: copies and recomputation.
 void AddCosts(const Graph& graph, const layrub::Plan& plan, const Timeline& timeline,
               TimeReport* report) {
   std::map<std::string, layrub::LayerCost> costs;

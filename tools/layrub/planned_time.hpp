@@ -7,10 +7,10 @@
 
 namespace layrub_tool {
 
-/// Trains `net` for some iterations under the plan that the flags ask for, at a learning rate of 0
-/// and from --weights where given, and tells how the one of the median time was spent. Without
-/// --machine the prediction is by what is measured of the machine and of each operation.
-/// kDoesNotFit or kInvalid as Solver::Place.
+/// Trains `net` for `iterations` iterations under the plan that the flags ask for, with learning
+/// rate 0 and from --weights if given, and reports the iteration of median time. Without --machine,
+/// the prediction uses measurements of this machine and of each operation. Returns kDoesNotFit or
+/// kInvalid as Solver::Place does.
 layrub::Result<TimeReport> TimePlanned(const caffe::NetParameter& net, int iterations);
 
 }  // namespace layrub_tool

@@ -23,7 +23,7 @@ void DivideCores(const layrub::RankCommunicator& ranks) {
   if (!Given("threads")) caffe::SetCpuThreads(std::max(1, caffe::CpuThreads() / ranks.sharers()));
   LOG_IF(WARNING, ranks.idle_cores() > 0 && ranks.rank() == 0)
       << "mpirun lets its processes run on some cores of this machine only, and "
-      << ranks.idle_cores() << " have nothing to do: mpirun --bind-to none gives them all.";
+      << ranks.idle_cores() << " cores are idle: mpirun --bind-to none uses all cores.";
 }
 
 caffe::SolverAction::Enum SignalEffect(const std::string& flag, const std::string& value) {
@@ -80,7 +80,7 @@ int FollowTraining(layrub::RankCommunicator* ranks) {
     }
     caffe::FollowRoot<float>(ranks, set_up, [&] { return signals->GetActionFunction()(); });
   } catch (const layrub::GroupFailed&) {
-    // The first process says why, and mpirun ends this one.
+    // The first process reports the reason, and mpirun ends this process.
     signals.reset();
     sleep(5);
     return kFailure;

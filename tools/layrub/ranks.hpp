@@ -9,23 +9,23 @@
 
 namespace layrub_tool {
 
-/// What the solver runs on where --gpu does not say so.
+/// What the solver runs on if --gpu is not given.
 DeviceKind KindOf(const caffe::SolverParameter& param);
 
-/// What the flags --sigint_effect, --sighup_effect and --sigterm_effect ask for. A wrong one ends
-/// the program.
+/// The values of --sigint_effect, --sighup_effect and --sigterm_effect. SignalEffectFlags ends the
+/// program if one is invalid.
 struct SignalEffects {
   caffe::SolverAction::Enum sigint, sighup, sigterm;
 };
 SignalEffects SignalEffectFlags();
 
-/// Joins the processes that mpirun has started with this one: this thread's solvers are one of as
-/// many, and the cores are divided among the processes that share them. Null where this process was
-/// started alone.
+/// Joins the group of processes that mpirun has started. Sets the calling thread's solver count and
+/// rank to those of the group, and divides the cores among the processes on this machine. Returns
+/// null if mpirun has not started several processes.
 std::unique_ptr<layrub::RankCommunicator> JoinRanks();
 
-/// What `layrub train` does in a process other than the first: it trains as the first one asks.
-/// The exit code.
+/// Runs `layrub train` in a process other than the first, under the direction of the first. Returns
+/// the exit code.
 int FollowTraining(layrub::RankCommunicator* ranks);
 
 }  // namespace layrub_tool

@@ -11,17 +11,17 @@
 
 namespace layrub_tool {
 
-/// An SGD solver that runs every operation of `net` under a plan, keeps the timeline of each
-/// iteration and leaves the parameters alone: its learning rate is 0. It writes nothing.
+/// An SGD solver that runs every operation of `net` under a plan and records the timeline of each
+/// iteration. Its learning rate is 0, so the parameters do not change. It writes no snapshots.
 std::unique_ptr<caffe::Solver<float>> MakeRecordedSolver(
     const caffe::NetParameter& net, const caffe::PlacementParameter& placement);
 
-/// What a terminal shows while `what` is in an iteration, counted from 0: "timing lenet, iteration
-/// 3 of 50".
+/// The progress line of `what` during `iteration`, counted from 0: "timing lenet, iteration 3 of
+/// 50".
 std::string IterationText(const std::string& what, int iteration, int iterations);
 
-/// Timelines of `iterations` iterations after `warm_up` others. `line` shows how far it has come in
-/// `what`.
+/// Runs `warm_up` iterations, then `iterations` more, and returns the timelines of the latter.
+/// Shows progress, as IterationText(what, ...), in `line`.
 std::vector<layrub::Timeline> Record(caffe::Solver<float>* solver, int warm_up, int iterations,
                                      const std::string& what, layrub::ProgressLine* line);
 

@@ -24,10 +24,12 @@ using caffe::SolverState;
 namespace {
 
 constexpr char kHdf5Begins[] = "\x89HDF\r\n\x1a\n";
-/// A SolverState begins with its field 1, a number; where a NetParameter has field 1, it is text.
+/// The first byte of a SolverState, the tag of its field 1, a number. Field 1 of a NetParameter is
+/// a string and has another tag.
 constexpr char kStateBegins = 0x08;
 
-/// As many bytes as tell what a file is; none of a pipe, which can be read only once.
+/// The first bytes of the file, enough to tell what it is. Empty for a pipe, which can be read only
+/// once.
 std::string Beginning(const std::string& path) {
   const layrub::Result<int> file = layrub::OpenToRead(path);
   if (!file.ok()) Fail(file.status().message);
@@ -58,7 +60,7 @@ void ReadBlob(hid_t group, const std::string& name, BlobProto* proto) {
   }
 }
 
-/// The datasets of a group, which are numbered; those that are left out are blobs of nothing.
+/// Reads the datasets of a group, whose names are numbers. Missing numbers become empty blobs.
 template <typename Blobs>
 void ReadBlobs(hid_t parent, const std::string& name, Blobs* blobs) {
   constexpr int kMost = 1 << 16;
@@ -68,14 +70,15 @@ void ReadBlobs(hid_t parent, const std::string& name, Blobs* blobs) {
     int number = -1;
     std::from_chars(dataset.data(), dataset.data() + dataset.size(), number);
     CHECK(std::to_string(number) == dataset && number >= 0 && number < kMost)
-        << "HDF5 group " << name << " has a member " << dataset << ", which is no number of a blob";
+        << "HDF5 group " << name << " has a member " << dataset
+        << ", which is not the number of a blob";
     while (blobs->size() <= number) blobs->Add();
     ReadBlob(group.id(), dataset, blobs->Mutable(number));
   }
 }
 
 SnapshotFile ReadHdf5(const std::string& path) {
-  const caffe::FailureScope at_work(caffe::FileAtWork{path});
+  const caffe::FailureScope at_work(caffe::CurrentFile{path});
   const Hdf5Handle file(caffe::hdf5_open_file(path), H5Fclose, "file " + path);
   SnapshotFile snapshot;
   snapshot.hdf5 = true;

@@ -8,21 +8,21 @@
 
 namespace layrub_tool {
 
-/// What is in a file that training has written, in either format: the weights of a net, or the
+/// The contents of a file that training has written, binary or HDF5: the weights of a net, or the
 /// state of a solver.
 struct SnapshotFile {
   bool hdf5 = false;
   std::optional<caffe::SolverState> state;
-  caffe::NetParameter weights;  ///< where there is no state
+  caffe::NetParameter weights;  ///< if `state` is empty
 };
 
-/// Tells format and kind by what is in the file, not by its name. Ends the program where that is
-/// neither. HDF5 leaves out the parameters that a layer shares with one before it: they are blobs
-/// without shape and values.
+/// Reads the file. Format and kind are detected from its contents, not its name; if it is neither
+/// kind, the program ends. In HDF5, parameters that a layer shares with an earlier one are missing;
+/// they are read as blobs without shape and values.
 SnapshotFile ReadSnapshotFile(const std::string& path);
 
-/// Fills in what HDF5 has left out, where `binary` has the same values in another place of which
-/// HDF5 has those.
+/// Fills in the shared parameters that `hdf5` lacks. A blob is filled in if `binary` has the same
+/// values for it as for another blob, and `hdf5` has that one.
 void FillInShared(const caffe::NetParameter& binary, caffe::NetParameter* hdf5);
 
 }  // namespace layrub_tool

@@ -15,7 +15,7 @@ bool Within(const layrub::Budget& budget, const SolverPlans& plans) {
 }
 
 void StrategyPlans::BeginSmallest(const std::string& strategy) {
-  begun_.emplace(strategy, std::async(kBeside, [this, strategy] {
+  begun_.emplace(strategy, std::async(kAsyncIfPossible, [this, strategy] {
                    return SmallestPlans(graphs_, For(strategy));
                  }));
 }
@@ -54,7 +54,8 @@ std::optional<int64_t> StrategyPlans::SmallestBytes(const std::string& strategy)
   if (smallest.ok() && FitsOffDevice(*smallest.value().train.plan, options_.budget))
     return smallest.value().device_bytes;
   if (!layrub::UsesCosts(strategy)) return {};
-  // One that searches looks for few device bytes first, but tries what the others do, too.
+  // The smallest plan of a strategy that searches may need too much of the host. It also tries the
+  // other strategies, so their smallest budgets are known to suffice.
   std::optional<int64_t> least;
   for (const std::string& other : layrub::StrategyNames()) {
     if (layrub::UsesCosts(other)) continue;

@@ -13,38 +13,38 @@
 
 namespace layrub_tool {
 
-/// How std::async does something beside what else is done, or, where no more threads can be had,
-/// once it is asked for.
-inline constexpr auto kBeside = std::launch::async | std::launch::deferred;
+/// Launch policy of std::async: in a new thread or, if no thread can be started, when the result is
+/// asked for.
+inline constexpr auto kAsyncIfPossible = std::launch::async | std::launch::deferred;
 
-/// Neither device nor host bytes are more than the budget has.
+/// Whether the plans exceed neither the device nor the host budget.
 bool Within(const layrub::Budget& budget, const caffe::SolverPlans& plans);
 
-/// What the strategies do with the same nets. The plan of a strategy that does not look at its
-/// budget is made once. Graphs and options must outlive it.
+/// Plans of all strategies for the same nets. The plan of a strategy that does not use its budget
+/// is made only once. Graphs and options must outlive the object.
 class StrategyPlans {
  public:
   StrategyPlans(const caffe::SolverGraphs& graphs, const caffe::PlacementOptions& options)
       : graphs_(graphs), options_(options) {}
 
-  /// Begins to look for what Smallest(strategy) tells, beside what else is done.
+  /// Begins to compute Smallest(strategy) in the background.
   void BeginSmallest(const std::string& strategy);
-  /// Finds out what Smallest tells of every strategy, on all processors, and calls `found`, on any
-  /// thread, after each. From then on the functions below may be called by several threads.
+  /// Computes Smallest for every strategy, on all processors, and calls `found` after each, on any
+  /// thread. After it returns, several threads may call the functions below.
   void FindSmallest(const std::function<void()>& found);
 
-  /// Whatever the budget says: as PlanNets with the smallest budget that the strategy can do with.
+  /// The strategy's plans with the fewest device bytes (SmallestPlans), whatever the budget.
   const layrub::Result<caffe::SolverPlans>& Smallest(const std::string& strategy);
 
-  /// Where the plan does not fit, PlanNets tries all strategies for its message: ask CanFit first
-  /// where that does not matter.
+  /// The strategy's plans within `budget`, as PlanNets. If they do not fit, PlanNets tries all
+  /// strategies for its message: call CanFit first if the message is not needed.
   layrub::Result<caffe::SolverPlans> WithinBudget(const std::string& strategy,
                                                   const layrub::Budget& budget);
 
-  /// The smallest device budget of plans that are within the host's. None if none is known.
+  /// The smallest device budget of plans that are within the host's limit; none if none is known.
   std::optional<int64_t> SmallestBytes(const std::string& strategy);
 
-  /// The smallest plans of the strategy are within the budget.
+  /// Whether the strategy's smallest plans are within the budget.
   bool CanFit(const std::string& strategy, const layrub::Budget& budget);
 
  private:

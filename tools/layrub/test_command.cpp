@@ -16,7 +16,8 @@ namespace layrub_tool {
 
 namespace {
 
-/// Nobody reads the net's inner blobs: their memory may be used again. `budget`: device bytes.
+/// Places the net, by default under liveness, since nobody reads its inner blobs. Sets `budget` to
+/// the device budget in bytes.
 layrub::Status Place(caffe::Net<float>* net, int64_t* budget) {
   caffe::PlacementParameter wanted;
   wanted.set_strategy("liveness");
@@ -34,7 +35,7 @@ layrub::Status Place(caffe::Net<float>* net, int64_t* budget) {
   return status;
 }
 
-/// "batch 12 of 50, 512 images/s, 8s left", of as many batches as are done.
+/// "batch 12 of 50, 512 images/s, 8s left", after `batches` batches in `seconds`.
 std::string TestText(const caffe::Net<float>& net, int batches, double seconds) {
   const double each = seconds / batches;
   return "batch " + std::to_string(batches) + " of " + std::to_string(FLAGS_iterations) +

@@ -16,7 +16,7 @@ namespace layrub_tool {
 
 namespace {
 
-/// Iterations of which a profile takes the median, at most.
+/// A profile is the median of at most so many iterations.
 constexpr int kMostProfiled = 10;
 
 /// Milliseconds, summed over iterations, of each layer and of whole passes.
@@ -48,7 +48,7 @@ void RunOnce(caffe::Net<float>* net, Times* times) {
   times->backward_pass += pass.MicroSeconds() / 1000;
 }
 
-/// Runs the net as Caffe does, and says what Caffe says.
+/// Runs the net without a plan and logs the lines of `caffe time`.
 TimeReport TimeDirect(const caffe::NetParameter& param) {
   caffe::Net<float> net(param);
   for (const std::string& weights : SplitList(FLAGS_weights)) net.CopyTrainedLayersFrom(weights);
@@ -102,7 +102,7 @@ TimeReport TimeDirect(const caffe::NetParameter& param) {
     report.layers[i].forward = times.forward[i] / n / 1000;
     if (net.layer_need_backward()[i]) report.layers[i].backward = times.backward[i] / n / 1000;
   }
-  const caffe::Optimizations none{false, false, false};  // layers have run one by one, with arrays
+  const caffe::Optimizations none{false, false, false};  // layers ran one by one, on plain arrays
   const layrub::Graph graph = net.MemoryGraph(-1, {}, none);
   AddOperations(graph, DirectChoices(graph), &report.layers);
   return report;
@@ -126,7 +126,7 @@ int RunTime(const std::vector<std::string>&) {
   const caffe::NetParameter param = NetOfFlags("time", phase);
   if (!FLAGS_profile.empty()) {
     RefusePlacementFlags("time --profile");
-    if (phase != caffe::TRAIN) Fail("--profile is of training: leave out --phase=TEST.");
+    if (phase != caffe::TRAIN) Fail("--profile measures training: leave out --phase=TEST.");
     CheckWritable(FLAGS_profile);
     WriteProfile(param, std::min(FLAGS_iterations, kMostProfiled), FLAGS_profile);
     return kSuccess;

@@ -15,8 +15,8 @@ namespace layrub_tool {
 namespace {
 
 constexpr size_t kSlowest = 5;
-/// Data are the bottleneck where the net waits so much of an iteration for them: sources read ahead
-/// while the net computes.
+/// Data are the bottleneck if the net waits for them for at least this part of an iteration.
+/// Sources read in advance while the net computes.
 constexpr double kBottleneck = 0.1;
 
 std::string ImageRate(double rate) { return Fixed(rate, rate < 10 ? 1 : 0) + " images/s"; }
@@ -37,8 +37,8 @@ LayerTime Total(const std::vector<LayerTime>& layers) {
   return total;
 }
 
-/// A rate in 1e9 per second; 0 where it is not known. The amounts are of what a plan would run: in
-/// TEST phase no backward is among it, though one may have run.
+/// `amount` per second of the layer, in 1e9/s; 0 if unknown. Amounts count what a plan would run.
+/// In the TEST phase that excludes the backward pass, even if it was timed.
 double Rate(double amount, const LayerTime& layer) {
   const double seconds = layer.forward + (layer.trained ? layer.backward : 0);
   return seconds > 0 ? amount / seconds / 1e9 : 0;
@@ -53,8 +53,8 @@ double DataSeconds(const TimeReport& report) {
   return seconds;
 }
 
-/// The table of a report: rates and engines of an iteration without a plan, what the plan adds of
-/// one with a plan.
+/// The table of a report. Without a plan it has columns for rates and engines, with a plan for the
+/// costs of the plan.
 class Table {
  public:
   Table(std::ostream* out, const TimeReport& report) : out_(*out), report_(report) {
@@ -84,7 +84,7 @@ class Table {
   using Cells = std::vector<std::string>;
 
   bool planned() const { return report_.planned.has_value(); }
-  /// Seconds that are of no layer.
+  /// Seconds that belong to no layer.
   double Besides() const {
     return planned() ? report_.planned->updates + report_.planned->moves : 0;
   }
@@ -173,7 +173,7 @@ void Slowest(std::ostream& out, const TimeReport& report) {
   out << ".\n";
 }
 
-/// Images in a second that the net would take of `source` if it never waited for data.
+/// Images per second that the net would take from `source` if it never waited for data.
 double TakenBySecond(const TimeReport& report, const LayerTime& source) {
   const double seconds = report.seconds - DataSeconds(report);
   return seconds > 0 ? static_cast<double>(source.images) / seconds : 0;
@@ -187,7 +187,7 @@ void Data(std::ostream& out, const TimeReport& report) {
   const bool bottleneck = data >= kBottleneck * total;
   out << "Data: " << FormatSeconds(data) << " of " << FormatSeconds(total) << " ("
       << Percent(data, total) << ") is waiting for data; "
-      << (bottleneck ? "they are the bottleneck.\n" : "they are no bottleneck.\n");
+      << (bottleneck ? "they are the bottleneck.\n" : "they are not the bottleneck.\n");
   bool slow = false;
   for (const LayerTime& layer : report.layers) {
     const double taken = TakenBySecond(report, layer);

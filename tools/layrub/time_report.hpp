@@ -11,27 +11,28 @@
 
 namespace layrub_tool {
 
-/// How one layer spends an iteration. Times are seconds, sizes bytes; what happens not is 0.
+/// The times of one layer in an iteration. Times are seconds, sizes bytes; 0 if there is nothing to
+/// time.
 struct LayerTime {
   std::string name;
   std::string type;
   bool source =
-      false;  ///< it has no bottoms, and its tops are no parameters: its forward waits for data
-  bool trained = false;  ///< `flops` and `bytes` have its backward, too
-  // Of a source that loads batches ahead; 0 of any other layer.
+      false;  ///< it has no bottoms and its tops are not parameters: its forward waits for data
+  bool trained = false;  ///< `flops` and `bytes` include its backward
+  // Of a source that loads batches in advance; else 0.
   int64_t images = 0;  ///< of a batch
-  double loaded = 0;   ///< images that it loads in a second while it loads
+  double loaded = 0;   ///< images that it loads per second of loading
   double forward = 0;
   double backward = 0;
   // Of a planned iteration.
-  double again = 0;    ///< running its forward again
-  double hidden = 0;   ///< copies of what it makes, beside operations
-  double exposed = 0;  ///< waiting for such copies
+  double again = 0;    ///< recomputing its forward
+  double hidden = 0;   ///< copies of its tensors that overlap operations
+  double exposed = 0;  ///< waits of operations for such copies
   // Of its operations: forward and, if it is trained, backward.
   double flops = 0;  ///< 0: unknown
   double bytes = 0;  ///< read and written; 0: unknown
   int64_t workspace = 0;
-  std::string engine;  ///< the algorithms that were chosen, else the device
+  std::string engine;  ///< the chosen algorithms, or else the device
 
   double seconds() const { return forward + backward + again + exposed; }
 };
@@ -39,7 +40,7 @@ struct LayerTime {
 /// An iteration under a memory plan.
 struct PlannedTime {
   std::string strategy;
-  std::string machine;  ///< by whose model the prediction is
+  std::string machine;  ///< the machine that the prediction is for
   int64_t device_bytes = 0;
   int64_t host_bytes = 0;
   int64_t spill_bytes = 0;
@@ -50,33 +51,34 @@ struct PlannedTime {
   double moves = 0;        ///< seconds of copies within the device
 };
 
-/// What `layrub time` has found out.
+/// The results of `layrub time`.
 struct TimeReport {
   std::string net;
   int iterations = 0;
-  double seconds = 0;  ///< of an iteration: the mean or, of planned ones, the median
+  double seconds = 0;  ///< of an iteration: the mean or, under a plan, the median
   std::vector<LayerTime> layers;
   std::optional<PlannedTime> planned;
 };
 
-/// An entry for each layer of `net`, without times of an iteration.
+/// An entry for each layer of `net`, with all times 0.
 std::vector<LayerTime> LayersOf(const caffe::Net<float>& net);
 
-/// Makes one entry of layers that run fused in `graph`, the net's: "bn1+scale1+relu1".
+/// Joins the entries of layers that are fused in `graph`, the graph of their net:
+/// "bn1+scale1+relu1".
 void JoinFused(const layrub::Graph& graph, std::vector<LayerTime>* layers);
 
-/// By operation of `graph`, a net's: the index of its layer in `layers`; layrub::kNone for updates.
-/// Operations of nets inside a layer are that layer's.
+/// For each operation of `graph`, the index of its layer in `layers`; layrub::kNone for updates.
+/// Operations of a net inside a layer belong to that layer.
 std::vector<int> LayersOfOperations(const layrub::Graph& graph,
                                     const std::vector<LayerTime>& layers);
 
-/// How an operation ran: in which of its forms, with which of the form's workspaces.
+/// Which variant of an operation ran, and with which of the variant's algorithms.
 struct OperandChoice {
-  int32_t form = 0;
-  int32_t scratch = 0;
+  int32_t variant = 0;
+  int32_t algorithm = 0;
 };
 
-/// What a layer called without a plan chooses, by operation.
+/// For each operation, the choice of a layer that runs without a plan.
 std::vector<OperandChoice> DirectChoices(const layrub::Graph& graph);
 
 /// Adds flops, bytes, workspaces and engines to `layers`.

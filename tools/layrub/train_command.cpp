@@ -70,11 +70,12 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// How long iterations take: from the start of one to the start of the next, so the last one, which
-/// snapshots may follow, does not count.
+/// Measures iterations, each from its start to the start of the next. The last one does not count,
+/// as a snapshot may follow it.
 class StepTimes : public Solver<float>::Callback {
  public:
-  /// Leaves the first iteration out, if it can: it fills caches and reads files. Null without any.
+  /// The median, or null if there is no iteration. Leaves out the first one, which fills caches and
+  /// reads files, unless it is the only one.
   json Median() {
     if (seconds_.size() > 1) seconds_.erase(seconds_.begin());
     if (seconds_.empty()) return json();
@@ -97,7 +98,7 @@ class StepTimes : public Solver<float>::Callback {
   std::vector<double> seconds_;
 };
 
-/// Says in the log file when the reader of the standard error has gone.
+/// Writes a warning to the log file once the reader of standard error has gone away.
 class LogReader : public Solver<float>::Callback {
  protected:
   void on_start() override {
@@ -105,8 +106,8 @@ class LogReader : public Solver<float>::Callback {
     if (gone_ || poll(&standard_error, 1, 0) != 1) return;
     gone_ = true;
     LOG(WARNING)
-        << "The reader of the standard error has gone. Training goes on, and its log goes to "
-           "the log file alone.";
+        << "The reader of standard error has gone away. Training goes on, and its log goes to "
+           "the log file only.";
   }
   void on_gradients_ready() override {}
 
@@ -114,7 +115,7 @@ class LogReader : public Solver<float>::Callback {
   bool gone_ = false;
 };
 
-/// The memory of what no plan has.
+/// The pool that holds memory outside of plans.
 layrub::Pool& PoolOfBlobs() {
   return caffe::Caffe::mode() == caffe::Caffe::GPU ? caffe::Caffe::device().pool()
                                                    : layrub::Pool::Cpu();
@@ -152,7 +153,8 @@ json Summarize(Solver<float>* solver, double seconds) {
   return summary;
 }
 
-/// What the device's driver says, and all that counts as the device's bytes; null on a CPU.
+/// Adds what the device's driver reports, and the sum of all that counts as device bytes. All null
+/// on a CPU.
 void AddUsage(json* summary) {
   for (const char* key :
        {"other_processes_bytes", "context_bytes", "library_bytes", "device_overhead_bytes",
@@ -190,10 +192,10 @@ void LogSummary(const json& summary) {
             << "; its driver says that it took " << mib("device_peak_measured_bytes") << " at most";
 }
 
-/// `ranks`: this is the first of several processes; null: it is alone.
+/// `ranks`: the group whose first process this is, or null if there is no group.
 int Train(layrub::RankCommunicator* ranks) {
   Require("train", "solver", FLAGS_solver);
-  RefuseLoneDataShape("train");
+  RefuseDataShapeWithoutSynthetic("train");
   if (!FLAGS_snapshot.empty() && !FLAGS_weights.empty()) {
     Fail("give --snapshot to resume training or --weights to fine-tune, but not both.");
   }
@@ -208,7 +210,7 @@ int Train(layrub::RankCommunicator* ranks) {
         " --partition=" +
         FLAGS_partition + " --solver=" + FLAGS_solver);
   }
-  if (divides && devices[0] != nullptr) Fail("--partition is for the CPU as yet: leave out --gpu.");
+  if (divides && devices[0] != nullptr) Fail("--partition works on the CPU only: leave out --gpu.");
   const int solvers = divides ? 1 : ranks ? ranks->size() : static_cast<int>(devices.size());
   if (FLAGS_verify_placement > 0) {
     if (solvers > 1) Fail("--verify_placement compares the training of one solver.");
@@ -221,7 +223,7 @@ int Train(layrub::RankCommunicator* ranks) {
   const std::string snapshot = SnapshotFlag(param);
   if (!FLAGS_report.empty()) CheckTrainingReport(FLAGS_report);
   caffe::Caffe::set_solver_count(solvers);
-  // Before the plans, which leave what it takes of GPUs.
+  // Before planning, which leaves out of the budget what this takes of a GPU.
   layrub::Group group = devices.size() > 1 ? layrub::Connect(devices) : layrub::Group();
   if (ranks) ranks->UseDevice(devices[0]);
   if (!snapshot.empty()) LOG(INFO) << "Resuming from " << snapshot;
@@ -234,8 +236,8 @@ int Train(layrub::RankCommunicator* ranks) {
   solver->SetActionFunction([&, asked = signals.GetActionFunction()] {
     const Enum here = asked();
     if (here != caffe::SolverAction::NONE) return here;
-    if (divided.training) return divided.training->OthersRequest();
-    return together ? together->FollowersRequest() : here;
+    if (divided.training) return divided.training->NextMemberRequest();
+    return together ? together->NextFollowerRequest() : here;
   });
   if (!snapshot.empty()) {
     if (!divides) solver->Restore(snapshot.c_str());
@@ -253,7 +255,7 @@ int Train(layrub::RankCommunicator* ranks) {
     return divides ? divided.training->Place() : solver->Place();
   }();
   if (!placed.ok()) return ExitCode(placed);
-  WarnOfForeignProfile(solver->net()->planned()->graph(), MachineFlag());
+  WarnIfProfileLacksOperations(solver->net()->planned()->graph(), MachineFlag());
 
   if (solvers > 1) {
     together.reset(ranks ? new caffe::ParallelSolvers<float>(solver, ranks)
@@ -273,7 +275,7 @@ int Train(layrub::RankCommunicator* ranks) {
   std::unique_ptr<Metrics> metrics;
   if (!FLAGS_report.empty()) {
     const bool resumed = !snapshot.empty();
-    if (!resumed) PutReportAside(FLAGS_report);
+    if (!resumed) RenameOldReport(FLAGS_report);
     metrics = std::make_unique<Metrics>(solver, MetricsFile(FLAGS_report), resumed);
   }
   TrainingLine line(solver, solvers);

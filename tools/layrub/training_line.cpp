@@ -21,7 +21,7 @@ std::string Number(const char* format, double number) {
   return text;
 }
 
-/// Null if no layer is without bottoms.
+/// The first top of the first layer without bottoms; null if there is none.
 const caffe::Blob<float>* FirstData(const caffe::Net<float>& net) {
   for (size_t i = 0; i < net.layers().size(); ++i) {
     if (net.bottom_vecs()[i].empty() && !net.top_vecs()[i].empty()) return net.top_vecs()[i][0];
@@ -101,7 +101,7 @@ std::string TrainingLine::Text() const {
   if (const int done = iteration - first_; done > 0) {
     text += ", loss " + Number("%.4g", solver_->smoothed_loss());
     text += FormatRate(*solver_->net(), static_cast<double>(items_ * iterations_) / seconds_);
-    // Tests and snapshots take their time, too.
+    // The mean includes the time of tests and snapshots.
     const double each = Seconds(Clock::now() - begin_) / done;
     text += FormatLeft(each * (last - iteration));
   }

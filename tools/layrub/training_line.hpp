@@ -11,25 +11,25 @@
 
 namespace layrub_tool {
 
-/// Items of the batch of a net's first data layer, 0 if it has none.
+/// The batch size of the net's first data layer; 0 if there is none.
 int64_t BatchSize(const caffe::Net<float>& net);
-/// Items of an iteration of `solvers` that train together, 0 where that is not known.
+/// Items in an iteration of `solvers` solvers that train together; 0 if unknown.
 int64_t ItemsOfIteration(caffe::Solver<float>* solver, int solvers);
-/// What they are called: "images", or "items" where the first data layer gives no images.
+/// "images", or "items" if the first data layer does not produce images.
 const char* ItemsName(const caffe::Net<float>& net);
-// Parts of a line.
-/// ", 512 images/s", by ItemsName; "" of an unknown rate.
+// Parts of a progress line.
+/// ", 512 images/s", with ItemsName; "" if the rate is unknown.
 std::string FormatRate(const caffe::Net<float>& net, double items_per_second);
 /// ", 3m20s left".
 std::string FormatLeft(double seconds);
-/// ", 348 of 512 MiB", or ", 348 MiB" where there is no limit.
+/// ", 348 of 512 MiB", or ", 348 MiB" if there is no limit.
 std::string FormatUse(int64_t bytes, int64_t budget);
 
-/// Shows how far training has come, on a terminal: "iteration 120 of 1000, loss 0.4213, 512
-/// images/s, 3m20s left, 348 of 512 MiB", and during tests "testing net 0: batch 12 of 100".
+/// Shows the progress of training on a terminal: "iteration 120 of 1000, loss 0.4213, 512 images/s,
+/// 3m20s left, 348 of 512 MiB", and during tests "testing net 0: batch 12 of 100".
 class TrainingLine : public caffe::Solver<float>::Callback {
  public:
-  /// Of a solver that has been placed. `solvers` train together.
+  /// `solver` must have been placed. `solvers` is the number of solvers that train together.
   TrainingLine(caffe::Solver<float>* solver, int solvers);
 
  protected:
@@ -47,9 +47,9 @@ class TrainingLine : public caffe::Solver<float>::Callback {
   const int first_;                  ///< the iteration at which training began
   int64_t items_ = 0;                ///< of an iteration
   int64_t budget_ = 0;               ///< device bytes
-  double seconds_ = 0;               ///< that iterations took since the text was made
-  int iterations_ = 0;               ///< so many
-  Clock::time_point begin_, start_;  ///< of training, of the iteration
+  double seconds_ = 0;               ///< spent in iterations since the text was last updated
+  int iterations_ = 0;               ///< number of these iterations
+  Clock::time_point begin_, start_;  ///< start of training; of the iteration
   layrub::ProgressLine line_;
 };
 

@@ -17,7 +17,7 @@ namespace layrub_tool {
 
 namespace {
 
-/// Points of a curve: more cannot be told apart on a screen.
+/// Most points of a curve. More cannot be told apart on a screen.
 constexpr size_t kMostMetrics = 4000;
 
 }  // namespace
@@ -29,13 +29,14 @@ void CheckTrainingReport(const std::string& folder) {
   CheckMetricsFile(MetricsFile(folder));
 }
 
-void PutReportAside(const std::string& folder) {
+void RenameOldReport(const std::string& folder) {
   std::vector<std::string> files = ReportFiles(folder);
   files.insert(files.begin(), MetricsFile(folder));
   std::string names;
-  for (const std::string& name : PutAside(files)) names += (names.empty() ? "" : ", ") + name;
-  LOG_IF(INFO, !names.empty()) << "Report: what another run has left in " << folder
-                               << " has other names now: " << names;
+  for (const std::string& name : RenameToFreeNames(files))
+    names += (names.empty() ? "" : ", ") + name;
+  LOG_IF(INFO, !names.empty()) << "Report: files of an earlier run in " << folder
+                               << " were renamed: " << names;
 }
 
 void WriteTrainingReport(const std::string& folder, caffe::Solver<float>* solver, int solvers) {

@@ -8,20 +8,20 @@
 
 namespace layrub_tool {
 
-/// Where the metrics of a report are.
+/// The path of the metrics in the folder of a report.
 std::string MetricsFile(const std::string& folder);
 
-/// CheckReportFolder, and the same for the metrics.
+/// Calls CheckReportFolder, and CheckMetricsFile for the metrics.
 void CheckTrainingReport(const std::string& folder);
 
-/// For a training that begins anew: gives what another run has left of report and metrics in the
-/// folder other names, or ends the program.
-void PutReportAside(const std::string& folder);
+/// For a training that starts from the beginning: renames the report and metrics that an earlier
+/// run has left in the folder. Ends the program on failure.
+void RenameOldReport(const std::string& folder);
 
-/// Writes the report of a training that has ended into the folder, which has its metrics: of the
-/// plan that it ended under, with the last iteration as it was measured (ExecutorOptions::record).
-/// `solvers` trained together. Metrics that cannot be read are left out, with a warning. Ends the
-/// program where the report cannot be written.
+/// Writes the report of a finished training into `folder`, which has its metrics. The report shows
+/// the last plan and the last iteration as measured (ExecutorOptions::record). `solvers` is the
+/// number of solvers that trained together. Metrics that cannot be read are left out with a
+/// warning. Ends the program if the report cannot be written.
 void WriteTrainingReport(const std::string& folder, caffe::Solver<float>* solver, int solvers);
 
 }  // namespace layrub_tool

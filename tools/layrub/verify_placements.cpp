@@ -24,8 +24,9 @@ namespace {
 
 using caffe::Solver;
 
-/// What no plan of the nets of `solver`, placed by liveness, goes below: test nets, always planned
-/// by liveness, run in the bytes that training needs during a pass only.
+/// A lower bound on the device bytes of any plan for the nets of `solver`, which is placed under
+/// liveness. Test nets are always planned by liveness and run in the bytes that training needs only
+/// during a pass.
 int64_t LeastBytes(Solver<float>& solver) {
   const auto resident = [](const caffe::Net<float>& net) {
     return layrub::HomeBytes(net.planned()->graph(), net.planned()->plan());
@@ -40,8 +41,8 @@ int64_t LeastBytes(Solver<float>& solver) {
          std::max(layrub::FloorBytes(train.planned()->graph()), resident(train) + largest_test);
 }
 
-/// A budget for training on this device: `factor` times what no plan goes below, and what context
-/// and libraries take besides.
+/// A budget for training on this device: `factor` times the lower bound of any plan, plus what
+/// context and libraries take.
 layrub::Result<int64_t> BudgetTimesFloor(caffe::SolverParameter param, double factor) {
   caffe::PlacementParameter* const placement = param.mutable_placement();
   placement->set_strategy("liveness");
@@ -54,13 +55,13 @@ layrub::Result<int64_t> BudgetTimesFloor(caffe::SolverParameter param, double fa
   const int64_t overhead = caffe::Caffe::mode() == caffe::Caffe::GPU
                                ? caffe::Caffe::device().Usage().overhead_bytes()
                                : 0;
-  // All that a plan takes is a multiple of the alignment.
+  // The bytes of a plan are a multiple of the alignment.
   return layrub::Aligned(static_cast<int64_t>(std::ceil(factor * static_cast<double>(floor)))) +
          overhead;
 }
 
-/// Trains with and without the plan, and tells whether there is a difference; `name` begins the
-/// line, which is then written at once.
+/// Trains with and without the plan, and prints whether there is a difference. The line begins with
+/// `name`, and is flushed unless that is empty.
 int Verify(const caffe::SolverParameter& param, const std::string& snapshot,
            const std::string& name) {
   caffe::PlacementOptions options;
@@ -79,13 +80,13 @@ int Verify(const caffe::SolverParameter& param, const std::string& snapshot,
   return difference.value().empty() ? kSuccess : kFailure;
 }
 
-/// One of a list: STRATEGY or STRATEGY:FACTOR.
+/// An item of the list --placement: STRATEGY or STRATEGY:FACTOR.
 struct WantedPlacement {
   std::string item, strategy;
-  double factor = 0;  ///< of the least memory; 0: the budget is another one
+  double factor = 0;  ///< times the least memory; 0: the usual budget
 };
 
-/// Fails, naming the item, where it is neither.
+/// Ends the program, naming the item, if it is malformed.
 WantedPlacement ParsePlacement(const std::string& item) {
   const size_t colon = item.find(':');
   WantedPlacement wanted{item, item.substr(0, colon)};
@@ -96,7 +97,7 @@ WantedPlacement ParsePlacement(const std::string& item) {
   const auto read = std::from_chars(item.data() + colon + 1, end, wanted.factor);
   if (read.ec != std::errc() || read.ptr != end || !(wanted.factor >= 1 && wanted.factor < 1e6)) {
     Fail("--placement=" + item +
-         ": after the colon goes a number from 1 upwards, by which the least memory is "
+         ": give a number of at least 1 after the colon, by which the least memory is "
          "multiplied.");
   }
   return wanted;
@@ -110,7 +111,7 @@ int VerifyPlacements(caffe::SolverParameter param, const std::string& snapshot) 
   const std::vector<std::string> items = SplitList(FLAGS_placement);
   if (items.size() < 2 && FLAGS_placement.find(':') == std::string::npos)
     return Verify(param, snapshot, "");
-  std::vector<WantedPlacement> all;  // before any of them trains
+  std::vector<WantedPlacement> all;  // all are parsed before any of them trains
   for (const std::string& item : items) all.push_back(ParsePlacement(item));
   const std::string budget = param.placement().device_memory();
   int code = kSuccess;

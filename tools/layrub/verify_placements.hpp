@@ -7,12 +7,12 @@
 
 namespace layrub_tool {
 
-/// What `layrub train --verify_placement=N` does: trains N iterations with and without the plan,
-/// from `snapshot` unless that is empty, and prints whether there is a difference. --placement may
-/// list strategies, each of which has its turn and its line, whatever becomes of the others.
-/// NAME:FACTOR is a strategy within FACTOR times the least memory that any plan takes. Returns the
-/// largest exit code: kFailure where there is a difference or something is invalid, kDoesNotFit
-/// where a budget is too small.
+/// Runs `layrub train --verify_placement=N`: trains N iterations with and without the plan, from
+/// `snapshot` unless that is empty, and prints whether the results differ. --placement may list
+/// several strategies; each is tried and gets a line, even if others fail. NAME:FACTOR is a
+/// strategy within FACTOR times the least memory that any plan takes. Returns the largest exit
+/// code: kFailure if there is a difference or something is invalid, kDoesNotFit if a budget is too
+/// small.
 int VerifyPlacements(caffe::SolverParameter param, const std::string& snapshot);
 
 }  // namespace layrub_tool

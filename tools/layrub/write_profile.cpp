@@ -12,8 +12,8 @@
 #include "caffe/util/library_settings.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/machine_file.hpp"
+#include "layrub/placement/cost/algorithm_choices.hpp"
 #include "layrub/placement/cost/profile.hpp"
-#include "layrub/placement/cost/workspaces.hpp"
 #include "layrub/recorded_solver.hpp"
 #include "layrub/runtime/measure.hpp"
 
@@ -31,7 +31,7 @@ std::unique_ptr<caffe::Solver<float>> MakeSolver(const caffe::NetParameter& net,
   caffe::PlacementParameter placement;
   placement.set_strategy(strategy);
   std::unique_ptr<caffe::Solver<float>> solver = MakeRecordedSolver(net, placement);
-  solver->mutable_placement_extra()->workspace = workspace;
+  solver->mutable_placement_extra()->algorithm = workspace;
   return solver;
 }
 
@@ -57,7 +57,8 @@ void WriteProfile(const caffe::NetParameter& net, int iterations, const std::str
   layrub::ProgressLine line;
   line.Show("measuring the device");
   Machine machine = MeasureDevice();
-  // Every operation with each of its workspaces: all with their first one, all with their second.
+  // Runs every operation with each of its algorithms: all with their first, then all with their
+  // second, and so on.
   for (int workspace = 0, choices = 1; workspace < choices; ++workspace) {
     const auto solver = MakeSolver(net, "keep", workspace);
     const std::vector<Timeline> timelines =
@@ -66,12 +67,12 @@ void WriteProfile(const caffe::NetParameter& net, int iterations, const std::str
     caffe::PlannedNet<float>& planned = *solver->net()->planned();
     layrub::LearnOperations(planned.graph(), planned.plan(), timelines, &machine);
     if (workspace > 0) continue;
-    choices = layrub::WorkspaceChoices(solver->net()->MemoryGraph(-1));
+    choices = layrub::AlgorithmChoices(solver->net()->MemoryGraph(-1));
     layrub::MeasureCopies(caffe::MakeBackend(FLAGS_spill_file).get(), kBytesToCopy, &machine);
     LOG(INFO) << "Measured " << layrub::MeasuredOperations(planned.graph(), machine) << " of the "
               << planned.graph().ops.size() << " operations of net " << planned.graph().name << ".";
   }
-  // With copies beside them.
+  // Then with copies at the same time.
   const auto solver = MakeSolver(net, "inter", -1);
   const std::vector<Timeline> timelines =
       Record(solver.get(), kProfileWarmUp, iterations, "measuring operations beside copies", &line);

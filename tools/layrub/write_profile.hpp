@@ -9,14 +9,14 @@
 
 namespace layrub_tool {
 
-/// How much copies are measured with: more than caches hold.
+/// Size of the copies that are measured: larger than the caches.
 inline constexpr int64_t kBytesToCopy = int64_t{32} << 20;
 
-/// The device of Caffe::mode(), by its name, with the rates of its arithmetic as measured now.
+/// The device of Caffe::mode(): its name, and the measured rates of its arithmetic.
 layrub::Machine MeasureDevice();
 
-/// Trains `net` for some iterations, at a learning rate of 0, and writes what this machine and each
-/// operation of the net were found to do to `path`, for --machine.
+/// Trains `net` for `iterations` iterations with learning rate 0, measures this machine and each
+/// operation of the net, and writes the profile to `path`, for --machine.
 void WriteProfile(const caffe::NetParameter& net, int iterations, const std::string& path);
 
 }  // namespace layrub_tool

@@ -1,5 +1,5 @@
-"""Runs the program for benchmarks and tests: it lies in the folder that LAYRUB_BIN_DIR names, by
-default in bin/ of a bundle, build/bin of a source tree."""
+"""Runs the program for benchmarks and tests. It is in the folder that LAYRUB_BIN_DIR names, by default bin/ of a bundle
+or build/bin of a source tree."""
 
 import json
 import os
@@ -20,13 +20,13 @@ MIB = 2.0 ** 20
 
 @dataclass
 class Done:
-    """How a command ended, and what it took."""
+    """The outcome of a command, with its time and memory."""
     code: int
     out: str
     err: str
     seconds: float
     cpu_seconds: float
-    rss_bytes: int  # at its largest
+    rss_bytes: int  # largest size of the process
 
 
 _running = set()  # process groups
@@ -34,7 +34,7 @@ _stopped = threading.Event()
 
 
 def stop_all():
-    """Ends every command that runs, in whatever thread, and lets no other begin."""
+    """Ends every running command, in all threads, and prevents new ones."""
     _stopped.set()
     for group in list(_running):
         _kill(group)
@@ -48,7 +48,7 @@ def _kill(group):
 
 
 def _written(file, start=0):
-    """What a program that may still write has written to `file`, from byte `start` on."""
+    """What a program has written to `file` so far, from byte `start` on."""
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size - start, start)
 
 
@@ -57,9 +57,9 @@ def _text(file):
 
 
 def run_command(command, timeout=None, on_line=None, **process):
-    """Runs a command, with further arguments of subprocess.Popen. After `timeout` seconds it is killed together with all
-    that it has started: subprocess.TimeoutExpired, with the output up to then. `on_line` is called with each whole line
-    of its standard output, not long after it was written."""
+    """Runs a command, with further arguments of subprocess.Popen. After `timeout` seconds, kills it and all processes
+    that it has started and raises subprocess.TimeoutExpired with the output so far. `on_line` is called with each
+    complete line of its standard output, soon after it is written."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         ended, status, seen = threading.Event(), [], 0
         if _stopped.is_set():
@@ -82,7 +82,8 @@ def run_command(command, timeout=None, on_line=None, **process):
             for line in lines:
                 on_line(line.decode(errors='replace'))
 
-        # A thread of its own: what hangs in a driver does not end when it is killed, and nobody is to wait for that.
+        # In a thread, because a process that hangs in a driver does not end when it is killed, and this program must
+        # not wait for it.
         threading.Thread(target=wait, daemon=True).start()
         try:
             end = begin + (timeout or threading.TIMEOUT_MAX)
@@ -108,7 +109,7 @@ def run_command(command, timeout=None, on_line=None, **process):
 
 
 def run(*arguments, timeout=None, on_line=None):
-    """Runs layrub in a folder where it may leave its logs, as run_command does."""
+    """Runs layrub as run_command does, with a temporary folder for its logs."""
     program = os.path.join(BIN, 'layrub')
     if not os.path.exists(program):
         sys.exit(f'{program} is not there: build it (make), or name the folder of the programs in LAYRUB_BIN_DIR')
@@ -121,7 +122,7 @@ def last_line(text):
 
 
 def run_or_exit(*arguments):
-    """The same; ends this program with the message of one that fails."""
+    """The same, but if it fails, exits with its message."""
     done = run(*arguments)
     if done.code != 0:
         sys.exit(f'layrub {" ".join(arguments)}: exit code {done.code}: {last_line(done.err)}')
@@ -129,7 +130,7 @@ def run_or_exit(*arguments):
 
 
 def strategies():
-    """The names that the program itself lists."""
+    """The names of all strategies, as the program lists them."""
     said = run('plan', f'--model={ROOT}/models/resnet18/train_val.prototxt', '--placement=?').err
     return re.search(r'there are ([\w, ]+)', said).group(1).split(', ')
 
@@ -142,6 +143,6 @@ def generate(name, folder, *arguments):
 
 
 def plan(model, strategy, *arguments):
-    """(what `layrub plan` says of the net in the file `model`, how it ran)"""
+    """(the JSON of `layrub plan` for the net in the file `model`, the outcome)"""
     done = run_or_exit('plan', f'--model={model}', f'--placement={strategy}', '--format=json', *arguments)
     return json.loads(done.out), done

@@ -1,4 +1,4 @@
-"""How a script ends: its output is whole, and what went wrong is one sentence and exit code 1."""
+"""Helpers by which a script writes complete output, and reports an error in one sentence with exit code 1."""
 
 import os
 import sys
@@ -6,11 +6,11 @@ import tempfile
 
 
 class BadInput(Exception):
-    """An input that cannot be used; says which, and in which line."""
+    """An input that cannot be used; the message names the file and the line."""
 
 
 def write_whole(path, text):
-    """Replaces the file at once, or leaves it as it was. What is no file (a device, a pipe) is written to."""
+    """Replaces the file atomically or not at all. A device or a pipe is written to directly."""
     target = os.path.realpath(path)
     aside = None
     try:
@@ -34,7 +34,7 @@ def write_whole(path, text):
 
 
 def read_text(path):
-    """The text of a file, whatever its bytes."""
+    """The text of a file, whatever its encoding."""
     try:
         with open(path, encoding='utf-8', errors='replace') as file:
             return file.read()
@@ -43,8 +43,8 @@ def read_text(path):
 
 
 def run_script(main):
-    """Ends the script with the exit code that main() returns. Where an input cannot be read, or the output cannot be
-    written, it says so in one sentence and ends with 1."""
+    """Ends the script with the exit code that main() returns. If an input cannot be read, or the output cannot be
+    written, reports it in one sentence and exits with 1."""
     script = os.path.basename(sys.argv[0])
     if sys.stdout is None:
         sys.exit(f'{script}: the standard output is closed')
@@ -56,6 +56,6 @@ def run_script(main):
             code = f'{script}: {error}'
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left cannot be written either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest cannot be written either
         code = f'{script}: cannot write {error.filename or "the standard output"}: {error.strerror}'
     sys.exit(code)

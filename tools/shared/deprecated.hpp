@@ -5,7 +5,7 @@
 
 namespace tools {
 
-/// The body of a program that only says what took its place.
+/// The body of a program that only names its replacement.
 inline int SayDeprecated(const char* instead) {
   std::cerr << "Deprecated. Use " << instead << " instead." << std::endl;
   return 1;

@@ -1,8 +1,8 @@
 #ifndef TOOLS_SHARED_IMAGE_SET_HPP_
 #define TOOLS_SHARED_IMAGE_SET_HPP_
 
-// What the programs that put images into a database have in common: flags, and the work. A program
-// includes this once.
+// Flags and functions that the programs which put images into a database share. To be included once
+// in a program.
 #ifdef USE_OPENCV
 #include <opencv2/imgcodecs.hpp>
 #endif
@@ -20,20 +20,20 @@
 #include "shared/progress.hpp"
 #include "shared/record_writer.hpp"
 
-DEFINE_bool(gray, false, "Read images as gray ones.");
+DEFINE_bool(gray, false, "Read images as gray images.");
 DEFINE_bool(shuffle, false, "Shuffle the images and their labels.");
-DEFINE_int64(seed, -1,
-             "With shuffle: the order is that of this seed; negative: another each time.");
+DEFINE_int64(seed, -1, "With --shuffle: the seed of the order; negative: a new order each time.");
 DEFINE_string(backend, "lmdb", "The database: lmdb or leveldb.");
-DEFINE_int32(resize_width, 0, "Width that images are resized to; 0: as they are.");
-DEFINE_int32(resize_height, 0, "Height that images are resized to; 0: as they are.");
-DEFINE_bool(check_size, false, "End where images have different sizes.");
+DEFINE_int32(resize_width, 0, "Width that images are resized to; 0: not resized.");
+DEFINE_int32(resize_height, 0, "Height that images are resized to; 0: not resized.");
+DEFINE_bool(check_size, false, "Fail if images have different sizes.");
 DEFINE_bool(encoded, false, "Store images as files, not as pixels.");
-DEFINE_string(encode_type, "", "The format of those files, as png or jpg; empty: the image's own.");
+DEFINE_string(encode_type, "",
+              "The format of these files, such as png or jpg; empty: that of the image.");
 
 namespace tools {
 
-constexpr size_t kImagesTogether = 256;  ///< that are read side by side
+constexpr size_t kImagesTogether = 256;  ///< images that are read in parallel
 constexpr int kKeyDigits = 8;
 
 inline bool CanWrite(const std::string& format) {
@@ -44,19 +44,20 @@ inline bool CanWrite(const std::string& format) {
 #endif
 }
 
-/// The format that an image is stored in; empty: pixels.
+/// The file format in which an image is stored; empty: it is stored as pixels.
 inline std::string Encoding(const std::string& path) {
   if (!FLAGS_encoded) return "";
   if (!FLAGS_encode_type.empty()) return FLAGS_encode_type;
   const size_t dot = path.rfind('.');
-  CHECK(dot != std::string::npos) << path << ": the name tells no format; give --encode_type.";
+  CHECK(dot != std::string::npos)
+      << path << ": the name has no extension that tells the format; give --encode_type.";
   std::string extension = path.substr(dot + 1);
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char letter) { return std::tolower(letter); });
   return extension;
 }
 
-/// Aborts where the flags make no sense; --encode_type means --encoded.
+/// Aborts if the flags are invalid. --encode_type implies --encoded.
 inline void CheckFlags() {
   CHECK_EQ(FLAGS_resize_width > 0, FLAGS_resize_height > 0)
       << "--resize_width and --resize_height must be set together.";
@@ -73,7 +74,7 @@ inline void CheckFlags() {
   FLAGS_encoded |= !FLAGS_encode_type.empty();
 }
 
-/// Aborts where an image has to be written again, and cannot be.
+/// Aborts if an image has to be encoded again and OpenCV cannot write its format.
 template <typename Listed>
 void CheckEncodings(const std::vector<Listed>& images, bool resized) {
   if (!FLAGS_encoded || !FLAGS_encode_type.empty()) return;
@@ -84,9 +85,10 @@ void CheckEncodings(const std::vector<Listed>& images, bool resized) {
   }
 }
 
-/// Puts what `read` makes of each of `images`, which have a path and a line of `list`, into a new
-/// database, in order. read(image, record) runs on all cores; false: the image cannot be read, and
-/// is left out. datum(record) is the record's image.
+/// Writes a record for each of `images`, in order, into a new database at `path`. An image has a
+/// path and the number of its line in the file `list`. read(image, record) makes the record and
+/// runs on all cores; if it returns false, the image cannot be read and is left out. datum(record)
+/// is the record's image.
 template <typename Record, typename Listed, typename Read, typename DatumOf>
 void WriteDatabase(std::vector<Listed> images, const std::string& list, const std::string& path,
                    const Read& read, const DatumOf& datum) {

@@ -10,16 +10,15 @@
 
 namespace tools {
 
-/// How many items have been worked on since it was made, in one line at the bottom of a terminal.
-/// Functions may be called by any thread.
+/// Shows in the last line of a terminal how many items are done. Any thread may call its functions.
 class Progress {
  public:
-  /// `items` in the plural, as "images"; a total of 0 is not known.
+  /// `items` is a plural, such as "images". A total of 0 means that it is unknown.
   Progress(const std::string& items, int64_t total) : items_(items), total_(total) {}
 
-  /// One more is done.
+  /// One more item is done.
   void Add() { Done(++done_); }
-  /// So many are done.
+  /// `done` items are done by now.
   void Done(int64_t done) {
     if (!line_.Due()) return;
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;

@@ -16,8 +16,8 @@
 
 namespace tools {
 
-/// Removes a folder when the program fails while one lives: one that was not there when it began,
-/// until Keep is called.
+/// Removes a folder if the program fails (logs a fatal message) during this object's lifetime,
+/// unless Keep was called or the folder existed before.
 class RemovedOnFailure : public google::LogSink {
  public:
   explicit RemovedOnFailure(std::string path) : path_(std::move(path)), was_there_(IsThere(path_)) {
@@ -27,7 +27,7 @@ class RemovedOnFailure : public google::LogSink {
   RemovedOnFailure(const RemovedOnFailure&) = delete;
   RemovedOnFailure& operator=(const RemovedOnFailure&) = delete;
 
-  /// The folder has been made by this program.
+  /// This program has created the folder.
   void Made() { made_ = !was_there_; }
   void Keep() { made_ = false; }
 
@@ -49,11 +49,11 @@ class RemovedOnFailure : public google::LogSink {
   std::atomic<bool> made_{false};
 };
 
-/// Writes records into a new database, many at a time. Aborts where it is there already, or cannot
-/// be written. No database stays where the program fails before records are in it.
+/// Writes records into a new database, many at a time. Aborts if the database exists or cannot be
+/// written. If the program fails before the first records are committed, the database is removed.
 class RecordWriter {
  public:
-  /// `told` is called with the number of records that are in the database by then.
+  /// `told` is called after each commit, with the number of records in the database.
   RecordWriter(const std::string& path, const std::string& backend,
                std::function<void(int records)> told)
       : told_(std::move(told)), removed_(path), database_(caffe::db::GetDB(backend)) {
@@ -66,7 +66,7 @@ class RecordWriter {
     transaction_->Put(key, record.SerializeAsString());
     if (++records_ % kTogether == 0) Commit();
   }
-  /// Writes what is left.
+  /// Commits the remaining records.
   void Finish() {
     if (records_ % kTogether != 0) Commit();
   }

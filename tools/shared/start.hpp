@@ -1,7 +1,7 @@
 #ifndef TOOLS_SHARED_START_HPP_
 #define TOOLS_SHARED_START_HPP_
 
-// How the small programs begin: those that Caffe has beside `caffe`.
+// The start of the small programs that Caffe has besides `caffe`.
 #include <glog/logging.h>
 
 #include <iostream>
@@ -17,15 +17,15 @@ DECLARE_bool(help);
 
 namespace tools {
 
-/// What --help, and a wrong number of arguments, print.
+/// The text that --help prints, and that is printed if the number of arguments is wrong.
 struct Help {
   const char* name;
   const char* arguments;  ///< "IN OUT"
   const char* text;       ///< what the program does, and its flags
 };
 
-/// Parses flags and sets logging up. The exit code, where there is nothing left to do: 0 after
-/// --help, 1 where there are fewer arguments than `least` or more than `most`.
+/// Parses flags and sets up logging. Returns an exit code if the program should end now: 0 after
+/// --help, 1 if there are fewer arguments than `least` or more than `most`.
 inline std::optional<int> Start(int* argc, char*** argv, const Help& help, int least, int most) {
   layrub::GuardStandardStreams(help.name);
   caffe::FitBlasIntoAddressSpace(*argv);

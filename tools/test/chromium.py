@@ -1,4 +1,4 @@
-"""Pages in headless Chromium, by way of its debugging pipe: nothing but the browser needs to be installed."""
+"""Opens pages in headless Chromium through its debugging pipe. Only the browser needs to be installed."""
 import fcntl
 import itertools
 import json
@@ -13,8 +13,8 @@ TIMEOUT = 60  # seconds for one answer
 
 
 class Chromium:
-    """A browser with one page at a time. `messages` are what the console has said since the page was opened, `requests`
-    what was asked of any server or file."""
+    """A browser with one page at a time. `messages` are those of the console since the page was opened, `requests` all
+    requests for files or servers."""
 
     def __init__(self):
         self.profile = tempfile.mkdtemp()
@@ -37,7 +37,7 @@ class Chromium:
         self.messages, self.requests, self.loaded = [], [], False
 
     def open(self, path, width=1200, height=900):
-        """Opens a file, light, in place of what was open, and waits until it is drawn."""
+        """Opens a file in place of the current page, with the light colour scheme, and waits until it is drawn."""
         self.session, last = None, self.target
         self.target = self.call("Target.createTarget", url="about:blank")["targetId"]
         if last:
@@ -54,7 +54,7 @@ class Chromium:
         self.draw()
 
     def draw(self):
-        """Waits until what has changed is drawn."""
+        """Waits until all changes are drawn."""
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def close(self):
@@ -123,7 +123,7 @@ class Chromium:
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
     def middle(self, selector):
-        """Of the first element that matches, scrolled into the window."""
+        """The middle of the first element that matches, after scrolling it into the window."""
         return self.evaluate("(() => { const element = document.querySelector(%s); element.scrollIntoView({block: 'center'});"
                              " const box = element.getBoundingClientRect();"
                              " return [box.x + box.width / 2, box.y + box.height / 2]; })()" % json.dumps(selector))

@@ -1,5 +1,5 @@
-"""What the tests of the command line share. The programs lie in the folder named by the environment variable
-LAYRUB_BIN_DIR, build/bin by default."""
+"""Helpers for tests of the command line. The programs are in the folder that the environment variable LAYRUB_BIN_DIR
+names, by default build/bin."""
 import concurrent.futures
 import gzip
 import json
@@ -12,7 +12,7 @@ import unittest
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.path.abspath(os.environ.get("LAYRUB_BIN_DIR", os.path.join(SOURCE, "build/bin")))
-# Whether a sample of what is tried is enough, as the nightly tier tries everything (docs/testing.md).
+# Whether to run only a sample of each test; the nightly tier runs everything (docs/testing.md).
 SAMPLED = "LAYRUB_SAMPLE" in os.environ
 nightly = unittest.skipIf(SAMPLED, "only in the nightly tier")
 SOLVER = """
@@ -28,7 +28,7 @@ snapshot_prefix: "run"
 solver_mode: CPU
 random_seed: 1
 """
-# Trains in milliseconds, always the same.
+# Trains in milliseconds, with the same result each time.
 TINY_NET = """
 name: "tiny"
 layer { name: "data" type: "DummyData" top: "x" top: "t" dummy_data_param {
@@ -43,7 +43,7 @@ layer { name: "loss" type: "EuclideanLoss" bottom: "y" bottom: "t" top: "loss" }
 class Result:
     def __init__(self, done):
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
-        self.last = "\n".join(done.stderr.splitlines()[-5:])  # for messages of tests
+        self.last = "\n".join(done.stderr.splitlines()[-5:])  # for messages of failed tests
 
 
 def run(*args, program="layrub"):
@@ -53,12 +53,12 @@ def run(*args, program="layrub"):
 
 
 def sample(things, step, first=0):
-    """The list of things, sampled: one in `step` of them, from that with the number `first` on."""
+    """The things as a list. If SAMPLED, only every `step`-th, from number `first` on."""
     return list(things)[first::step] if SAMPLED else list(things)
 
 
 def at_once(function, things):
-    """[function(thing), ...], several at a time: for programs that wait more than they compute."""
+    """[function(thing), ...], several calls at a time, for programs that wait more than they compute."""
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         return list(pool.map(function, things))
 
@@ -70,13 +70,13 @@ def write(path, text):
 
 
 def without_onednn(path):
-    """The prototxt in a file, with convolutions that no build leaves to oneDNN: its figures are those of every build."""
+    """The prototxt in a file, with convolutions that never use oneDNN, so that all builds give the same figures."""
     with open(path) as file:
         return re.sub(r"\bconvolution_param *\{", r"\g<0> engine: CAFFE", file.read())
 
 
 class DigitsTest(unittest.TestCase):
-    """Every test starts in a folder of its own that has the digits example, databases included."""
+    """Every test starts in its own folder, which has the digits example with its databases."""
 
     @classmethod
     def setUpClass(cls):
@@ -104,7 +104,7 @@ class DigitsTest(unittest.TestCase):
         shutil.rmtree(self.folder)
 
     def fails(self, result, pattern, code=1):
-        """The program said why in one line, and left no trace of a crash."""
+        """Expects that the program failed with a message of one line, and without signs of a crash."""
         self.assertEqual(code, result.code, result.last)
         self.assertRegex(result.last, pattern)
         self.assertNotIn("stack trace", result.last)

@@ -1,4 +1,4 @@
-"""What the tests of the examples share: they make their data, train, and train once more in little memory."""
+"""Helpers for tests of the examples, which make their data, train, and train again in little memory."""
 import gzip
 import json
 import os
@@ -11,7 +11,7 @@ from command_line import SOURCE, run, write
 
 
 class Example(unittest.TestCase):
-    """Every class starts in a folder of its own with the examples it names, whose data it makes once, in prepare()."""
+    """Every class has its own folder with the examples that it names. prepare() makes their data once."""
     examples = ()
 
     @classmethod
@@ -31,7 +31,7 @@ class Example(unittest.TestCase):
 
     @staticmethod
     def make(program, *args):
-        """Runs a program that has to succeed, and gives what it said."""
+        """Runs a program that must succeed. Returns its output."""
         result = run(*args, program=program)
         lacks = re.search(r"this build .*\((USE_\w+)\)|which this build lacks \((USE_\w+)\)", result.err)
         if result.code == 1 and lacks:
@@ -48,7 +48,7 @@ class Example(unittest.TestCase):
 
     @staticmethod
     def changed(path, **changes):
-        """A copy of a solver with other values of some fields; its name."""
+        """Writes a copy of a solver with some fields changed. Returns its name."""
         with open(path) as file:
             text = file.read()
         for field, value in changes.items():
@@ -58,7 +58,7 @@ class Example(unittest.TestCase):
         return write(path.replace(".prototxt", "_changed.prototxt"), text)
 
     def train(self, solver, *flags):
-        """Trains; the last scores of the test net by name, and the first of several with one name."""
+        """Trains. Returns the last scores of the test net by name; of several with one name, the first."""
         result = run("train", f"--solver={solver}", *flags)
         self.assertEqual(0, result.code, result.last)
         last = result.err.rsplit("Testing net", 1)[-1]
@@ -66,15 +66,15 @@ class Example(unittest.TestCase):
         return {name: float(value) for name, value in reversed(scores)}
 
     def fails(self, program, args, pattern):
-        """The program says why, in one sentence, and leaves no trace of a crash."""
+        """Expects that the program fails with one sentence, and without signs of a crash."""
         result = run(*args, program=program)
         self.assertEqual(1, result.code, result.last)
         self.assertTrue(re.search(pattern, result.err), result.last)
         self.assertNotIn("    @", result.err)
 
     def same_in_a_budget(self, solver, iterations=8, *flags, plan_flags=()):
-        """Training in 1.1 times the floor, or a little more where its test nets need that, gives the same bits. Caffe needs
-        more than that."""
+        """Training in 1.1 times the floor, or a little more if the test nets need it, gives the same bits. Caffe needs
+        more memory."""
         plan = json.loads(self.make("layrub", "plan", f"--solver={solver}", "--format=json", *plan_flags))
         budget = max(int(1.1 * plan["floor_bytes"]), plan["smallest_budget_bytes"])
         self.assertLess(budget, min(1.25 * plan["floor_bytes"], plan["total_device_bytes"]))

@@ -14,13 +14,13 @@
 
 namespace caffe {
 
-/// What became of a program.
+/// The outcome of a program.
 struct Outcome {
-  int code = -1;  ///< -1: it did not end by itself
-  string text;    ///< what it said
+  int code = -1;  ///< exit code; -1: it was ended by a signal
+  string text;    ///< its output, standard error included
 };
 
-/// Runs programs as a user would. A test has a folder of its own.
+/// Runs programs as a user would. Each test has its own folder.
 class ProgramTest : public ::testing::Test {
  protected:
   ProgramTest() { MakeTempDir(&folder_); }
@@ -44,7 +44,7 @@ class ProgramTest : public ::testing::Test {
     if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
     return outcome;
   }
-  /// The program fails in one sentence that has `says`.
+  /// Expects that the program fails with exit code 1 and a message that contains `says`.
   void ExpectFails(const string& program, const string& arguments, const string& says) const {
     const Outcome outcome = Run(program, arguments);
     EXPECT_EQ(outcome.code, 1) << outcome.text;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/ablate_auto.py leaves out each part of auto; time_plans takes what it is to leave out, and a seed."""
+"""Tests of bench/ablate_auto.py, which turns off each part of auto, and of the arguments of time_plans for that."""
 import os
 import subprocess
 import sys
@@ -13,7 +13,7 @@ import run_layrub
 
 
 def plans(*seconds, smallest=100):
-    """What time_plans prints: a floor of 100 bytes, budgets of 110, 130, ...; infinite: it does not fit."""
+    """Output of time_plans: a floor of 100 bytes, budgets of 110, 130, ...; infinite seconds: it does not fit."""
     rows = [{"budget_bytes": 110 + 20 * i, "device_bytes": 110 if s < float("inf") else 1000, "seconds": s,
              "planning_seconds": 2} for i, s in enumerate(seconds)]
     return {"floor_bytes": 100, "smallest_bytes": smallest}, rows
@@ -21,7 +21,7 @@ def plans(*seconds, smallest=100):
 
 class AblateAuto(unittest.TestCase):
 
-    def test_a_row_has_the_geometric_means_of_both_sides_and_the_worst(self):
+    def test_a_row_has_both_geometric_means_and_the_worst_case(self):
         runs = {("net", "k40", 1, None): plans(1, 1, 1), ("net", "k40", 1, "slack"): plans(2, 1, 4, smallest=121),
                 ("net", "k40", 2, None): plans(1, 1, 1), ("net", "k40", 2, "slack"): plans(8, 1, 1)}
         self.assertEqual(["slack", "1.414", "4.000", "8.000", "0", "1.100", "12"], ablate_auto.compare(runs, "slack"))
@@ -39,7 +39,7 @@ class AblateAuto(unittest.TestCase):
         rows = [line.split("|")[1].strip() for line in done.stdout.splitlines()[2:]]
         self.assertEqual(["all parts", *ablate_auto.PARTS], rows)
 
-    def test_a_part_that_auto_does_not_have_is_named(self):
+    def test_an_unknown_part_of_auto_is_named(self):
         for words, message in ((["7", "luck"], "auto has no part 'luck'"), (["-7"], "SEED: '-7' is no number")):
             done = subprocess.run([os.path.join(run_layrub.BIN, "time_plans"), os.devnull, "k40", "1", "0", *words],
                                   capture_output=True, text=True, check=False)

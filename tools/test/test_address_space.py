@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs under a limit of the address space (ulimit -v): they work, or say in one sentence that it is too low. None
-waits for ever for memory that it cannot have."""
+"""Programs under a limit of the address space (ulimit -v) work, or say in one sentence that it is too low. None waits
+for memory for ever."""
 import os
 import resource
 import subprocess
@@ -28,16 +28,16 @@ class AddressSpace(DigitsTest):
             self.skipTest("the address sanitizer needs terabytes of addresses")
 
     def ends(self, result, what):
-        """With exit code 0, or one sentence."""
+        """Expects exit code 0 or one sentence."""
         if result.code == 0:
             return True
         if result.code == 127 and "error while loading shared libraries" in result.err:
-            return False  # the loader's sentence
+            return False  # a message of the dynamic loader
         with self.subTest(what):
-            self.fails(result, "(?i)out of memory|address space|memory cannot be had|bad_alloc|thread")
+            self.fails(result, "(?i)out of memory|address space|memory cannot be allocated|bad_alloc|thread")
         return False
 
-    def test_planning_needs_no_room_for_blas(self):
+    def test_planning_needs_no_address_space_for_blas(self):
         worked = [self.ends(run_within(limit, "plan", "--solver=solver.prototxt"), f"plan within {limit} MiB")
                   for limit in LIMITS]
         self.assertTrue(all(worked[i] <= worked[i + 1] for i in range(len(worked) - 1)), worked)

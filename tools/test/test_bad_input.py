@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Gives layrub what it cannot use: each time it must say why in one clear message, and lose nothing."""
+"""Gives layrub unusable input. It must report it in one clear message and must not lose data."""
 import os
 import re
 import resource
@@ -21,7 +21,7 @@ def conv(param):
     return IMAGE + layer("Convolution", "convolution_param { %s }" % param)
 
 
-# Nets that make no sense, and what the message must say.
+# Invalid nets, and patterns for the message.
 NETS = [
     (INPUT % "dim: 65536 dim: 32768", "size exceeds INT_MAX", "layer in "),
     (INPUT % "dim: 2147483647 dim: 2147483647 dim: 2147483647", "size exceeds INT_MAX", "layer in "),
@@ -57,7 +57,7 @@ class BadInput(DigitsTest):
         for command in ("time", "plan"):
             self.fails(run(command, "--model=bad.prototxt"), r"bad\.prototxt:4.*typo")
 
-    def test_mistakes_of_solvers_are_told_with_their_lines_before_anything_trains(self):
+    def test_mistakes_in_solvers_are_reported_with_their_lines_before_training(self):
         write("bad.prototxt", SOLVER.replace('"fixed"', '"fixd"').replace("test_interval: 4", "iter_size: 0"))
         for command in ("train", "plan", "compare"):
             result = run(command, "--solver=bad.prototxt")
@@ -90,7 +90,7 @@ class BadInput(DigitsTest):
         write("examples/digits/digits_train_lmdb/data.mdb", "no database")
         self.fails(run("train", "--solver=solver.prototxt"), "digits_train_lmdb")
 
-    def test_nets_that_make_no_sense_are_explained(self):
+    def test_invalid_nets_are_explained(self):
         layer = 'layer { name: "r" type: "%s" bottom: "%s" top: "y" }'
         write("net.prototxt", 'name: "n" ' + layer % ("ReLU", "nowhere"))
         self.fails(run("time", "--model=net.prototxt"), "nowhere")
@@ -131,8 +131,8 @@ class BadInput(DigitsTest):
                     said.append([line.split("] ")[-1] for line in result.err.splitlines() if line.startswith(("F", "    in"))])
                 self.assertEqual([said[0]] * 3, said)
 
-    def test_flags_that_name_nothing_are_refused(self):
-        # As of a variable of a script that is empty: --weights= would train from scratch.
+    def test_empty_flags_are_refused(self):
+        # As if a script's variable were empty: --weights= would train from scratch.
         for flags in (("train", "--solver=solver.prototxt", "--weights="), ("train", "--solver=solver.prototxt", "--snapshot="),
                       ("train", "--solver="), ("plan", "--solver=solver.prototxt", "--machine="), ("plan", "--model", ""),
                       ("plan", "--solver=solver.prototxt", "--dump="), ("time", "--model=x", "--profile="),
@@ -142,7 +142,7 @@ class BadInput(DigitsTest):
         self.fails(run("train", "--solver=solver.prototxt", "--gpu="), "--gpu= names no GPU")
         self.assertEqual(0, run("train", "--solver=solver.prototxt", "--stage=").code)
 
-    def test_sizes_that_are_none_are_refused(self):
+    def test_malformed_sizes_are_refused(self):
         for size in ("", "-1", "12XB", "1e9", "0x10", "nan", "99999999999999999999", "8 GiB 1"):
             self.fails(run("plan", "--solver=solver.prototxt", "--device_memory=" + size),
                        "device_memory: '%s' is not a size" % size)
@@ -154,7 +154,7 @@ class BadInput(DigitsTest):
                    "--tf32=on: say what a GPU may round to TF32: off, conv or all.")
         self.fails(run("plan", "--solver=solver.prototxt", "--tf32=yes"), "--tf32=yes: say what a GPU may round to TF32")
 
-    def test_weights_that_are_none_are_refused(self):
+    def test_files_that_are_not_weights_are_refused(self):
         self.train()
         model, state = "run_iter_4.caffemodel", "run_iter_4.solverstate"
         test = ("test", "--model=examples/digits/train_test.prototxt", "--iterations=1")
@@ -177,7 +177,7 @@ class BadInput(DigitsTest):
         os.remove(model)
         self.fails(run(*train, "--snapshot=" + state), model)
 
-    def test_hdf5_files_that_are_none_are_refused_in_one_line(self):
+    def test_files_that_are_not_hdf5_are_refused_in_one_line(self):
         write("bad.h5", "no HDF5")
         for flag in ("--weights=", "--snapshot="):
             for name in ("bad.h5", "none.h5"):
@@ -185,7 +185,7 @@ class BadInput(DigitsTest):
                 self.fails(result, name)
                 self.assertNotIn("HDF5-DIAG", result.err)
 
-    def test_databases_that_are_none_are_named(self):
+    def test_files_that_are_not_databases_are_named(self):
         path = "examples/digits/digits_train_lmdb/data.mdb"
         size = os.path.getsize(path)
         for cut in (size - 4096, 5000, 0):
@@ -199,7 +199,7 @@ class BadInput(DigitsTest):
         again = run(os.path.join(self.digits, "digits.csv"), self.digits, program="convert_digits")
         self.fails(again, "Cannot make LMDB .*digits_train_lmdb: it exists already; remove it first")
 
-    def test_a_source_that_cannot_be_opened_names_its_layer_and_where_that_is(self):
+    def test_a_source_that_cannot_be_opened_is_reported_with_its_layer_and_line(self):
         os.makedirs("nothing")
         write("bad.prototxt", """layer { name: "input" type: "Data" top: "x" top: "label"
           data_param { source: "nothing" batch_size: 2 backend: LMDB } }""")
@@ -212,13 +212,13 @@ class BadInput(DigitsTest):
             self.fails(result, why)
             self.assertRegex(result.err, r"one.prototxt:1")
 
-    def test_where_the_second_database_cannot_be_made_the_first_does_not_stay(self):
+    def test_if_the_second_database_cannot_be_made_the_first_is_removed(self):
         os.makedirs("to/digits_test_lmdb")
         self.fails(run(os.path.join(self.digits, "digits.csv"), "to", program="convert_digits"),
                    "Cannot make LMDB to/digits_test_lmdb: it exists already")
         self.assertEqual(["digits_test_lmdb"], os.listdir("to"))
 
-    def test_outputs_that_cannot_be_written_are_found_before_the_work(self):
+    def test_unwritable_outputs_are_refused_before_the_work(self):
         result = run("train", "--solver=solver.prototxt", "--json_summary=missing/summary.json")
         self.fails(result, "missing/summary.json")
         self.assertNotIn("Creating", result.err)
@@ -230,7 +230,7 @@ class BadInput(DigitsTest):
         self.assertEqual(0, run("plan", "--solver=solver.prototxt", "--dump=new/folder").code)
         self.assertTrue(os.path.exists("new/folder/plan.txt"))
 
-    def test_a_full_disk_leaves_the_older_snapshot(self):
+    def test_a_full_disk_keeps_the_older_snapshot(self):
         self.train()
         with open("run_iter_4.caffemodel", "rb") as file:
             before = file.read()

@@ -28,7 +28,7 @@ class CommandLine(DigitsTest):
                 self.assertIn("usage: layrub " + command, run(command, "--help").out)
         self.assertEqual(1, run().code)
         self.assertIn("usage", run().err)
-        self.fails(run("train", "more"), "'train' takes flags alone, and 'more' is none; 'layrub train --help'")
+        self.fails(run("train", "more"), "'train' takes only flags, and 'more' is not one; 'layrub train --help'")
         self.fails(run("diff", "one"), "usage: layrub diff A.caffemodel B.caffemodel")
 
     def test_version_and_all_flags(self):
@@ -46,7 +46,7 @@ class CommandLine(DigitsTest):
         self.fails(run("train", "--sovler=x"), "unknown command line flag 'sovler'; did you mean --solver")
         self.fails(run("train", "--solver", "solver.prototxt", "--max_itre=3"), "did you mean --max_iter")
         self.fails(run("train", "--zzzzzzzzzz"), "flag 'zzzzzzzzzz'; 'layrub COMMAND --help' explains")
-        self.fails(run("plan", "--model", "--modle=x"), "--modle=x")  # a value
+        self.fails(run("plan", "--model", "--modle=x"), "--modle=x")  # "--modle=x" is the value of --model
         for flag in ("--nostrict_mode", "-strict_mode", "--strict_mode=false"):
             self.fails(run("train", flag), "needs --solver=FILE")
         self.fails(run("time", "--model=x", "--iterations=many"), "iterations")
@@ -63,7 +63,7 @@ class CommandLine(DigitsTest):
         self.fails(run("device_query", "--gpu=first"), "--gpu=first")
         self.fails(run("device_query", "--gpu=0"), "no GPU")
 
-    def test_a_solver_for_gpus_trains_on_the_cpu_where_the_build_is_for_that(self):
+    def test_a_solver_for_gpus_trains_on_the_cpu_in_a_cpu_only_build(self):
         if "CPU-only" not in run("device_query", "--gpu=0").last:
             self.skipTest("this build is for GPUs")
         write("solver.prototxt", SOLVER.replace("solver_mode: CPU", "solver_mode: GPU"))
@@ -84,7 +84,7 @@ class CommandLine(DigitsTest):
                                          "training on the CPU")
             self.assertIn("Use CPU.", result.err)
 
-    def test_flags_that_a_command_does_not_use_are_told(self):
+    def test_unused_flags_are_reported(self):
         model = "--model=examples/digits/train_test.prototxt"
         result = run("plan", model, "--max_iter=3", "--batch=7")
         self.assertEqual(0, result.code)
@@ -92,7 +92,7 @@ class CommandLine(DigitsTest):
         self.assertNotIn("--batch has", result.err)
         self.assertNotIn("--model has", result.err)
 
-    def test_flags_stand_before_or_after_the_command_with_one_dash_or_two(self):
+    def test_flags_may_precede_or_follow_the_command_with_one_dash_or_two(self):
         model = "examples/digits/train_test.prototxt"
         reference = run("plan", "--model=" + model).out
         self.assertIn("device memory", reference)
@@ -126,26 +126,26 @@ class CommandLine(DigitsTest):
             self.fails(run("plan", "--model=examples/digits/train_test.prototxt", "--machine=bad.json"),
                        "--machine=bad.json: " + pattern)
         write("bad.json", "{")
-        refused("is no JSON: .*line 1")
+        refused("is not JSON: .*line 1")
         keys = {"name": "x", "flops": 1, "memory_bandwidth": 1, "link_down": 1, "link_up": 1, "link_both": 1, "latency": 1,
                 "compute_while_copying": 1, "copy_while_computing": 1}
         for key in keys:
             write("bad.json", json.dumps({name: value for name, value in keys.items() if name != key}))
             refused("key '%s' is missing" % key)
         write("bad.json", json.dumps(dict(keys, link_up=-1)))
-        refused("key 'link_up' is no number above 0")
-        write("bad.json", json.dumps(dict(keys, operations=[{"op": "a", "form": "x", "bytes_moved": 1, "seconds": "1"}])))
-        refused(r"operations\[0\]: key 'seconds' is no number above 0")
+        refused("key 'link_up' is not a number above 0")
+        write("bad.json", json.dumps(dict(keys, operations=[{"op": "a", "variant": "x", "bytes_moved": 1, "seconds": "1"}])))
+        refused(r"operations\[0\]: key 'seconds' is not a number above 0")
         write("bad.json", json.dumps(keys).replace('"flops": 1', '"flops": 1e999'))
-        refused("is no JSON: .*1e999")
+        refused("is not JSON: .*1e999")
         write("bad.json", json.dumps(dict(keys, capacity=1e30)))
-        refused("key 'capacity' is no number of bytes")
+        refused("key 'capacity' is not a number of bytes")
         write("bad.json", json.dumps(dict(keys, tf32_flops=0)))
-        refused("key 'tf32_flops' is no number above 0")
+        refused("key 'tf32_flops' is not a number above 0")
 
     # Plans.
 
-    def test_plan_counts_on_tf32_where_gpus_may_round_to_it(self):
+    def test_plan_predicts_tf32_rates_if_gpus_may_use_tf32(self):
         def seconds(*flags):
             plan = self.plan("--solver=solver.prototxt", "--batch=512", "--placement=keep", *flags)
             return plan["predicted_seconds"]
@@ -164,7 +164,7 @@ class CommandLine(DigitsTest):
         self.assertGreater(times[2e9]["conv"], times[2e9]["all"])
         self.assertGreater(times[2e9]["off"], times[2e9]["conv"])
 
-    def test_plan_tells_what_a_net_needs(self):
+    def test_plan_reports_what_a_net_needs(self):
         plans = {name: self.plan("--solver=solver.prototxt", "--placement=" + name) for name in ("keep", "hybrid")}
         for name, plan in plans.items():
             self.assertEqual(PLAN_KEYS, list(plan))
@@ -181,7 +181,7 @@ class CommandLine(DigitsTest):
         alone = self.plan("--model=examples/digits/train_test.prototxt")  # without the solver's test net
         self.assertLess(alone["total_device_bytes"], plans["keep"]["total_device_bytes"])
         self.assertLess(alone["smallest_budget_bytes"], plans["keep"]["smallest_budget_bytes"])
-        self.assertEqual("auto", alone["strategy"])  # keep, where nothing forbids it
+        self.assertEqual("auto", alone["strategy"])  # keep, if the budget allows it
         for key in set(PLAN_KEYS) - {"strategy", "total_device_bytes", "smallest_budget_bytes"}:
             self.assertEqual(plans["keep"][key], alone[key], key)
 
@@ -200,7 +200,7 @@ class CommandLine(DigitsTest):
             write(f"examples/digits/digits_{name}_lmdb", "no database")
         self.assertEqual(with_data, self.plan("--solver=solver.prototxt", "--data_shape=1,8,8"))
 
-    def test_a_budget_that_is_too_small_ends_with_2_and_the_flag_that_works(self):
+    def test_a_budget_that_is_too_small_exits_with_2_and_names_the_flag_that_works(self):
         for command in ("plan", "train"):
             result = run(command, "--solver=solver.prototxt", "--placement=hybrid", "--device_memory=100KiB")
             self.assertEqual(2, result.code, result.last)
@@ -218,7 +218,7 @@ class CommandLine(DigitsTest):
         self.fails(run("plan", "--solver=solver.prototxt", "--device_memory=lots"), "device_memory.*lots")
         self.fails(run("plan", "--solver=solver.prototxt", "--placement=magic"), "magic.*hybrid")
 
-    def test_the_prototxt_asks_for_a_plan_and_flags_win(self):
+    def test_flags_override_the_placement_of_the_prototxt(self):
         write("solver.prototxt", SOLVER + 'placement { strategy: "hybrid" device_memory: "1GiB" }\n')
         self.assertEqual("hybrid", self.plan("--solver=solver.prototxt")["strategy"])
         self.assertEqual("keep", self.plan("--solver=solver.prototxt", "--placement=keep")["strategy"])
@@ -235,7 +235,7 @@ class CommandLine(DigitsTest):
         self.assertEqual("hybrid", self.plan("--solver=solver.prototxt")["strategy"])
         self.assertEqual("hybrid", self.train()[0]["strategy"])
 
-    def test_a_spill_file_gives_the_same_bits_and_is_gone_afterwards(self):
+    def test_a_spill_file_gives_the_same_bits_and_is_removed_afterwards(self):
         self.train("--placement=hybrid")
         os.rename("run_iter_4.caffemodel", "ram.caffemodel")
         os.mkdir("spill")
@@ -289,8 +289,8 @@ class CommandLine(DigitsTest):
 
     # Training.
 
-    def test_training_under_a_plan_gives_the_same_bits_in_the_memory_that_was_planned(self):
-        self.leave_out_onednn()  # which does not touch all of its workspace
+    def test_training_under_a_plan_gives_the_same_bits_within_the_planned_memory(self):
+        self.leave_out_onednn()  # oneDNN does not touch all of its workspace
         moving = ("inter", "hybrid", "vdnn_all", "vdnn_all_fast", "vdnn_conv", "vdnn_conv_fast")
         for strategy in ("keep", "liveness", "intra", *moving, "sqrt", "superneurons"):
             planned = self.plan("--solver=solver.prototxt", "--placement=" + strategy)
@@ -332,7 +332,7 @@ class CommandLine(DigitsTest):
             verifying.stderr.read()
             self.assertEqual(-signal.SIGINT, verifying.wait(timeout=60))
 
-    def test_several_placements_are_verified_in_one_process_and_one_that_fails_stops_no_other(self):
+    def test_several_placements_are_verified_in_one_process_even_if_one_fails(self):
         solver = ("train", "--solver=solver.prototxt", "--verify_placement=2")
         result = run(*solver, "--placement=keep,auto:1.2,hybrid")
         self.assertEqual([f"{name}: Placement verified: 2 iterations bit-equal" for name in ("keep", "auto:1.2", "hybrid")],
@@ -359,7 +359,7 @@ class CommandLine(DigitsTest):
         self.assertEqual([f"{name}: Placement verified: 2 iterations bit-equal" for name in ("auto:1.1", "auto:1", "hybrid")],
                          result.out.splitlines(), result.last)
 
-    def test_a_budget_in_times_of_the_least_has_room_for_the_test_net(self):
+    def test_a_budget_in_multiples_of_the_least_memory_includes_the_test_net(self):
         net = "examples/digits/train_test.prototxt"
         with open(net) as file:
             text = file.read()
@@ -368,11 +368,11 @@ class CommandLine(DigitsTest):
         self.assertEqual([f"{name}: Placement verified: 1 iterations bit-equal" for name in ("sqrt:1", "auto:1")],
                          result.out.splitlines(), result.last)
 
-    def test_diff_finds_one_flipped_bit(self):
+    def test_diff_reports_one_flipped_bit(self):
         self.train()
         with open("run_iter_4.caffemodel", "rb") as file:
             model = bytearray(file.read())
-        # The last layer with weights is ip2; its bias, ten floats, lies among the last bytes of its blob.
+        # The last layer with weights is ip2; its bias, ten floats, is among the last bytes of the file.
         scale = run("diff", "run_iter_4.caffemodel", "run_iter_4.caffemodel")
         self.assertEqual(0, scale.code, scale.out)
         bias = model.rindex(struct.pack("<BB", 0x2A, 40)) + 2  # field 5 (data), packed, 40 bytes
@@ -395,7 +395,7 @@ class CommandLine(DigitsTest):
         self.assertIn("Finetuning from run_iter_4.caffemodel", tuned.err)
 
     def test_a_resumed_run_has_the_bits_of_one_that_was_not_interrupted(self):
-        # In the middle of the second time that it reads the 15 batches of the data set.
+        # In the middle of its second pass through the 15 batches of the data set.
         for strategy in ("keep", "hybrid"):
             write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 34\nsnapshot: 20"))
             self.train("--placement=" + strategy)
@@ -420,7 +420,7 @@ class CommandLine(DigitsTest):
         written = re.search(r"Snapshotting solver state to binary proto file (\S+)", rest).group(1)
         self.assertTrue(os.path.exists(written))
 
-    def test_a_snapshot_that_cannot_be_written_is_found_before_training(self):
+    def test_an_unwritable_snapshot_is_refused_before_training(self):
         write("solver.prototxt", SOLVER.replace('"run"', '"missing/run"'))
         result = run("train", "--solver=solver.prototxt")
         self.fails(result, "Cannot write to snapshot prefix 'missing/run'")

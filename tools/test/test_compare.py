@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `layrub compare` says of each strategy is what `layrub plan` says, in the table and in the picture."""
+"""`layrub compare` reports the same as `layrub plan` for each strategy, in the table and in the picture."""
 import json
 import os
 import pty
@@ -44,7 +44,7 @@ class Compare(DigitsTest):
             self.assertEqual(plan["smallest_budget_bytes"], row["smallest_budget_bytes"], row)
         return plan
 
-    def test_every_strategy_is_compared_as_plan_sees_it(self):
+    def test_compare_agrees_with_plan_for_every_strategy(self):
         found = self.compare("--solver=solver.prototxt")
         for row in found["plans"]:
             plan = self.same_as_plan(row, "--solver=solver.prototxt")
@@ -55,7 +55,7 @@ class Compare(DigitsTest):
         keep = [row for row in found["plans"] if row["strategy"] == "keep"]
         self.assertEqual([found["keep_budget_bytes"]], [row["total_device_bytes"] for row in keep])
 
-    def test_a_strategy_that_looks_at_its_budget_is_tried_in_several(self):
+    def test_a_strategy_that_uses_its_budget_is_tried_in_several(self):
         found = self.compare(*RESNET)
         budgets = {}
         for row in found["plans"]:
@@ -95,7 +95,7 @@ class Compare(DigitsTest):
             if within:
                 self.assertGreaterEqual(row["predicted_seconds"] * (1 + 1e-9), within[0])
 
-    def test_the_table_says_what_json_says(self):
+    def test_the_table_has_the_numbers_of_the_json(self):
         found = self.compare(*RESNET)
         result = run("compare", *RESNET)
         lines = result.out.splitlines()
@@ -108,7 +108,7 @@ class Compare(DigitsTest):
             self.assertRegex(line, rf"^  {row['strategy']} +{size_text(row['budget_bytes'])} +{size_text(row['total_device_bytes'])} ")
             self.assertRegex(line, rf"m?s +{relative:.2f} ")
 
-    def test_what_fits_nowhere_exits_with_2_and_names_the_least(self):
+    def test_if_nothing_fits_it_exits_with_2_and_names_the_smallest_budget(self):
         result = run("compare", *LENET, "--device_memory=1KiB")
         self.assertEqual(2, result.code)
         strategy, budget = re.search(r"Nothing fits\. The least of all is --placement=(\w+) --device_memory=(\d+)\.",
@@ -116,7 +116,7 @@ class Compare(DigitsTest):
         self.assertEqual("fits", self.plan(*LENET, f"--placement={strategy}", f"--device_memory={budget}")["verdict"])
         self.assertEqual(13, result.out.count("  needs "))
 
-    def test_the_limit_of_the_host_counts(self):
+    def test_the_limit_of_host_memory_is_respected(self):
         found = self.compare(*LENET, "--host_memory=0")
         verdicts = {row["strategy"]: row["verdict"] for row in found["plans"]}
         self.assertEqual(("does_not_fit", "fits"), (verdicts["inter"], verdicts["auto"]))
@@ -165,7 +165,7 @@ class Compare(DigitsTest):
                     apart = abs(other[1] - y) >= 12 or other[0] >= right or left >= other[2]
                     self.assertTrue(apart, (boxes[i], other))
 
-    def test_names_of_nets_are_text_in_the_picture(self):
+    def test_names_of_nets_are_escaped_in_the_picture(self):
         write("odd.prototxt", """name: "<b>&\\"odd\\""
               layer { name: "data" type: "DummyData" top: "x" dummy_data_param { shape { dim: 2 dim: 8 } } }
               layer { name: "ip" type: "InnerProduct" bottom: "x" top: "y" inner_product_param { num_output: 4 } }
@@ -173,7 +173,7 @@ class Compare(DigitsTest):
         texts = [text.text for text in self.picture("--model=odd.prototxt").iter(SVG + "text")]
         self.assertTrue(any('<b>&"odd"' in text for text in texts), texts)
 
-    def test_who_waits_at_a_terminal_sees_how_far_it_has_come_and_a_pipe_sees_nothing(self):
+    def test_progress_is_shown_on_a_terminal_and_not_in_a_pipe(self):
         said, terminal = pty.openpty()
         command = [os.path.join(BIN, "layrub"), "compare", *RESNET]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, env=dict(os.environ, TERM="xterm")) as program:
@@ -192,7 +192,7 @@ class Compare(DigitsTest):
         self.assertEqual("", piped.err)
         self.assertEqual(table, piped.out)
 
-    def test_what_makes_no_sense_is_refused_in_a_sentence(self):
+    def test_invalid_flags_are_refused_in_a_sentence(self):
         self.fails(run("compare"), "'compare' needs --model=FILE or --solver=FILE")
         self.fails(run("compare", MODEL, "--device_memory=1GiB,much"), "--device_memory: 'much' is not a size")
         self.fails(run("compare", MODEL, "--device_memory=1GiB,"), "--device_memory: '' is not a size")

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Plans every prototxt of corpus/, those called *.solver.prototxt as solvers. The first line of a file says what comes:
+"""Plans every prototxt of corpus/; those named *.solver.prototxt are solvers. The first line of a file has the expected
+result:
 
   # expect: plans          the plan is printed
   # expect: warns: TEXT    the same, and TEXT is in what the program says on the way
   # expect: fails: TEXT    the program ends with one message, which has TEXT in it, or, of
                            TEXT ... TEXT, each of them in this order
 
-A second line may give flags for `layrub plan`: # flags: --data_shape=3,8,8 --batch=2. What `compare` does of a solver is the
-same."""
+A second line may give flags for `layrub plan`: # flags: --data_shape=3,8,8 --batch=2. `compare` must give the same result
+for a solver."""
 import glob
 import os
 import re
@@ -36,7 +37,7 @@ class Corpus(DigitsTest):
             self.assertNotEqual("", result.out)
             self.assertIn(expected[3] or "", result.err)
 
-    def test_every_net_does_what_its_first_line_says(self):
+    def test_every_net_behaves_as_its_first_line_says(self):
         paths = sorted(glob.glob(os.path.join(CORPUS, "*.prototxt")))
         self.assertGreaterEqual(len(paths), 60)
         for path in paths:

@@ -1,5 +1,5 @@
 // The programs convert_imageset, convert_annoset, compute_image_mean and extract_features, and the
-// names that caffe's commands have replaced.
+// programs that caffe's commands have replaced.
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
@@ -93,7 +93,7 @@ TEST_F(DataTools, ConvertImagesetResizesGraysEncodesAndShuffles) {
   for (const auto& [key, datum] : Records("shuffled")) labels.push_back(datum.label());
   std::sort(labels.begin(), labels.end());
   EXPECT_EQ(labels, (vector<int>{0, 0, 1, 2}));
-  std::set<string> orders;  // the keys begin with the place in the list
+  std::set<string> orders;  // keys begin with the image's index in the list
   for (const char* seed : {"1", "2", "3", "1"}) {
     const string database = "seeded_" + std::to_string(orders.size());
     Converts("--shuffle --seed=" + string(seed), database);
@@ -124,7 +124,7 @@ TEST_F(DataTools, ConvertImagesetMakesColoursGrayAndKeepsTheBytesOfGrayFiles) {
   EXPECT_EQ(records.rbegin()->second.data(), bytes);
 }
 
-TEST_F(DataTools, ConvertImagesetRefusesWhatOpenCvCannotWriteOrResize) {
+TEST_F(DataTools, ConvertImagesetRefusesImagesThatOpenCvCannotWriteOrResize) {
   WriteImages();
   std::filesystem::copy(Path("image 0.png"), Path("image.strange"));
   const string strange = Write("strange.txt", "image.strange 0\n");
@@ -141,7 +141,7 @@ TEST_F(DataTools, ConvertImagesetRefusesWhatOpenCvCannotWriteOrResize) {
   EXPECT_FALSE(ReadImageToDatum(Path("image 0.png"), 0, 0, 0, true, "foo", &datum));
 }
 
-/// A file of PASCAL VOC about an image of 8 x 4 pixels.
+/// A PASCAL VOC annotation file of an image of 8 x 4 pixels.
 string VocFile(const string& objects) {
   return "<?xml version='1.0'?>\n<annotation><folder>a</folder><size><width>8</width>"
          "<height>4</height><depth>3</depth></size>" +
@@ -217,7 +217,7 @@ TEST_F(ConvertAnnoset, ReadsObjectsInEachKindOfFile) {
           Converted("--label_type=txt --resize_width=2 --resize_height=2", "txt").begin()->second));
 }
 
-TEST_F(ConvertAnnoset, ALayerReadsItsRecords) {
+TEST_F(ConvertAnnoset, AnnotatedDataLayersReadItsRecords) {
   Write("a.xml", VocFile(VocObject("cat", "2 1 4 3")));
   Write("list.txt", "a.png a.xml\n");
   Converted("--encode_type=png --encoded=True --shuffle=True --gray=False", "db");
@@ -311,7 +311,7 @@ TEST_F(DataTools, FailedRunsLeaveNoDatabase) {
   }
 }
 
-TEST_F(DataTools, ConvertImagesetLeavesOutWhatItCannotRead) {
+TEST_F(DataTools, ConvertImagesetLeavesOutUnreadableImages) {
   WriteImages();
   Write("broken.png", "no image");
   Write("list.txt", "broken.png 1\nimage 1.png 1\nnone.png 2\n");
@@ -325,7 +325,7 @@ TEST_F(DataTools, ConvertImagesetLeavesOutWhatItCannotRead) {
   EXPECT_EQ(records.begin()->first, "00000001_image 1.png");  // as Caffe counts
 }
 
-TEST_F(DataTools, ConvertImagesetRefusesWhatMakesNoSense) {
+TEST_F(DataTools, ConvertImagesetRefusesInvalidFlags) {
   const string list = WriteImages();
   const string rest = " " + folder() + "/ " + list + " " + Path("db");
   ExpectFails("convert_imageset", "--resize_height=5" + rest, "must be set together");
@@ -364,7 +364,7 @@ TEST_F(DataTools, ComputeImageMeanIsTheMeanOfEachPixel) {
   for (int i = 0; i < 36; ++i) EXPECT_EQ(mean.data(i), static_cast<float>(15 + i / 12));
 }
 
-TEST_F(DataTools, ComputeImageMeanDecodesAndRefusesOtherSizes) {
+TEST_F(DataTools, ComputeImageMeanDecodesImagesAndRefusesDifferentSizes) {
   WriteImages();
   Converts("--encoded", "png");
   const Outcome outcome = Run("compute_image_mean", "--backend=lmdb " + Path("png"));
@@ -390,7 +390,7 @@ TEST_F(DataTools, ExtractFeaturesWritesEachItemOfEachBlob) {
   const string model = Write("net.prototxt", kFeatures);
   NetParameter weights;
   Net<float>(model, TEST).ToProto(&weights);
-  // Weights 3 instead of 1: the file counts.
+  // Weights 3 instead of 1: those of the file must be used.
   for (float& value : *weights.mutable_layer(1)->mutable_blobs(0)->mutable_data()) value = 3;
   WriteProtoToBinaryFile(weights, Path("w.caffemodel"));
   const string net = Path("w.caffemodel") + " " + model + " ";
@@ -429,7 +429,7 @@ TEST_F(DataTools, ExtractFeaturesWritesEachItemOfEachBlob) {
   EXPECT_FALSE(std::filesystem::exists(Path("z")));
 }
 
-TEST_F(DataTools, DeprecatedNamesSayWhatToUse) {
+TEST_F(DataTools, DeprecatedProgramsNameTheirReplacement) {
   for (const auto& [program, command] : {std::pair<string, string>{"train_net", "caffe train"},
                                          {"finetune_net", "caffe train"},
                                          {"test_net", "caffe test"},

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`layrub draw`: the boxes are where the plan puts the tensors, bad input is named."""
+"""`layrub draw` draws boxes where the plan places the tensors, and names bad input."""
 import os
 import re
 import resource
@@ -21,7 +21,7 @@ BOX = re.compile(r"M(\d+) ([\d.]+)h(\d+)v([\d.]+)h-\d+z")
 
 
 def boxes(path, look="", host=False):
-    """Name and size -> [(begin, end, y, height)] in one tier, of groups that have the class `look`."""
+    """Name and size -> [(begin, end, y, height)] in one tier, for groups with the class `look`."""
     found = {}
     for group in xml.parse(path).getroot().iter(SVG + "g"):
         if look not in group.get("class") or "copy" in group.get("class"):
@@ -52,12 +52,12 @@ class Draw(unittest.TestCase):
         self.assertEqual((0, "", ""), (done.code, done.out, done.err))
         return "out.svg"
 
-    def test_finds_when_each_tensor_has_its_bytes_and_uses_them(self):
+    def test_finds_when_each_tensor_holds_and_uses_its_bytes(self):
         drawn = self.draw()
         times = {name.split(",")[0]: [box[:2] for box in found] for name, found in boxes(drawn).items()}
         # Operations: data 0, conv 1, relu 2, loss 3, loss/backward 4, relu/backward 5, conv/backward 6, update 7.
         self.assertEqual(times["w"], [(0, 8)])
-        # x is copied to the host until it is freed there, and is back for conv/backward.
+        # x is on the device until it is freed after its copy to the host, and is back for conv/backward.
         self.assertEqual(times["x"], [(0, 3), (6, 7)])
         # a ends where b takes over its bytes.
         self.assertEqual(times["a"], [(1, 2)])
@@ -70,7 +70,7 @@ class Draw(unittest.TestCase):
         self.assertEqual([(2, 7)], sorted((found[0][0], found[-1][1]) for found in boxes(drawn, host=True).values()))
         self.assertEqual({}, boxes(drawn, "idle"))
 
-    def test_draws_what_stays_of_a_tensor_that_leaves_in_part(self):
+    def test_draws_the_resident_part_of_a_partly_evicted_tensor(self):
         def stays_of_x(steps, device):
             write("graph.txt", test_verify_parts.GRAPH)
             write("plan.txt", test_verify_parts.plan_text(steps, device=device))
@@ -100,9 +100,9 @@ class Draw(unittest.TestCase):
         _, _, top, height = found["a, 512 bytes"][0]
         self.assertAlmostEqual(DEVICE * 512 / 1792, height, delta=0.02)
         self.assertAlmostEqual(found["x, 500 bytes"][0][2] + found["x, 500 bytes"][0][3] - top - height, height,
-                               delta=0.02)  # x lies at 512, a at 1024
+                               delta=0.02)  # x is at 512, a at 1024
 
-    def test_shows_what_was_computed_again(self):
+    def test_marks_recomputed_tensors(self):
         write("again.txt", plan_text(AGAIN, device=2304))
         drawn = self.draw("again.txt")
         self.assertEqual(["a, 512 bytes", "b, 512 bytes"], sorted(boxes(drawn, "again")))
@@ -116,34 +116,34 @@ class Draw(unittest.TestCase):
         for box in found:
             self.assertAlmostEqual(DEVICE * 512 / 3584, box[3], delta=0.02)
 
-    def test_joins_what_is_too_small_to_be_told_apart(self):
+    def test_joins_boxes_that_are_too_small_to_tell_apart(self):
         count = 5000
         names = [f"w{i}" for i in range(count)]
-        write("graph.txt", "layrub-graph 2\ngraph many\n" + "".join(f"tensor {name} 256 parameter state\n" for name in names) +
-              "op run forward compute\nform f flops=1 bytes=1\nreads " + " ".join(names) + "\nend\n")
+        write("graph.txt", "layrub-graph 3\ngraph many\n" + "".join(f"tensor {name} 256 parameter state\n" for name in names) +
+              "op run forward compute\nvariant f flops=1 bytes=1\nreads " + " ".join(names) + "\nend\n")
         homes = "".join(f"home {name} device {256 * i}\n" for i, name in enumerate(names))
-        write("plan.txt", f"layrub-plan 4\nstrategy hand\ndevice_bytes {256 * count}\nhost_bytes 0\nspill_bytes 0\n"
-              f"pass_end 1 1 1\nreadable\n{homes}0 run run form=0 scratch=0\nend\n")
+        write("plan.txt", f"layrub-plan 5\nstrategy hand\ndevice_bytes {256 * count}\nhost_bytes 0\nspill_bytes 0\n"
+              f"pass_end 1 1 1\nreadable\n{homes}0 run run variant=0 algorithm=0\nend\n")
         found = boxes(self.draw())
         self.assertLess(len(found), 2 * DEVICE)
         joined = [re.fullmatch(r"(\d+) tensors, .*", title) for title in found for _ in found[title]]
         self.assertEqual(count, sum(int(match[1]) for match in joined))
         self.assertAlmostEqual(DEVICE, sum(box[3] for places in found.values() for box in places), delta=3)
 
-    def test_counts_a_tensor_once_that_has_several_of_the_joined_boxes(self):
+    def test_counts_a_tensor_with_several_joined_boxes_once(self):
         big = 1 << 20
-        write("graph.txt", f"layrub-graph 2\ngraph small\ntensor p 256 parameter state\ntensor a 256 activation\n"
+        write("graph.txt", f"layrub-graph 3\ngraph small\ntensor p 256 parameter state\ntensor a 256 activation\n"
               f"tensor big {big} parameter state\n"
-              "op one forward compute\nform f flops=1 bytes=1\nreads p big\nwrites a\n"
-              "op two forward compute\nform f flops=1 bytes=1\nreads p big\nend\n")
-        # a is written by the first, and then held, not in use.
-        steps = ["alloc device a 256", "run one form=0 scratch=0", "run two form=0 scratch=0", "free device a"]
-        write("plan.txt", f"layrub-plan 4\nstrategy hand\ndevice_bytes {big + 512}\nhost_bytes 0\nspill_bytes 0\npass_end 4 4 4\nreadable\n" +
+              "op one forward compute\nvariant f flops=1 bytes=1\nreads p big\nwrites a\n"
+              "op two forward compute\nvariant f flops=1 bytes=1\nreads p big\nend\n")
+        # The first operation writes a; then a is held but not in use.
+        steps = ["alloc device a 256", "run one variant=0 algorithm=0", "run two variant=0 algorithm=0", "free device a"]
+        write("plan.txt", f"layrub-plan 5\nstrategy hand\ndevice_bytes {big + 512}\nhost_bytes 0\nspill_bytes 0\npass_end 4 4 4\nreadable\n" +
               "home p device 0\nhome big device 512\n" +
               "".join(f"{i} {step}\n" for i, step in enumerate(steps)) + "end\n")
         self.assertEqual({"big, 1 MiB", "2 tensors, 512 bytes"}, set(boxes(self.draw())))
 
-    def test_refuses_more_plans_than_there_is_room_for(self):
+    def test_refuses_more_plans_than_fit_side_by_side(self):
         for count in (18, 19, 27, 40):
             done = run("draw", "graph.txt", *["plan.txt"] * count, "--output=out.svg")
             if count == 18:
@@ -160,12 +160,12 @@ class Draw(unittest.TestCase):
     def test_help_shows_how_to_make_the_input(self):
         self.assertIn("--dump=", run("draw", "--help").out)
 
-    def test_names_what_is_wrong(self):
+    def test_names_wrong_files_and_flags(self):
         write("stranger.txt", plan_text(STEPS).replace("alloc device a ", "alloc device z "))
         write("freed.txt", plan_text(STEPS[:2] + ["free device w"] + STEPS[2:]))
         for arguments, words in ((("graph.txt", "graph.txt"), r"graph\.txt: line 1: "),
                                  (("graph.txt", "stranger.txt"), r"stranger\.txt: line \d+: .*\bz\b"),
-                                 (("graph.txt", "freed.txt"), r"freed\.txt is no plan that can run: .*\bw\b"),
+                                 (("graph.txt", "freed.txt"), r"freed\.txt is not a plan that can run: .*\bw\b"),
                                  (("graph.txt", "none"), r"File not found: none"),
                                  (("graph.txt",), r"usage: layrub draw GRAPH\.txt PLAN\.txt \.\.\.")):
             done = run("draw", *arguments, "--output=out.svg")
@@ -178,7 +178,7 @@ class Draw(unittest.TestCase):
         self.assertRegex(done.err, r"\Alayrub: --output=plan.PNG: 'draw' writes an SVG; name it plan.svg,.*\n\Z")
         self.assertFalse(os.path.exists("plan.PNG"))
 
-    def test_a_picture_is_whole_or_as_it_was(self):
+    def test_a_picture_is_replaced_completely_or_not_at_all(self):
         write("out.svg", "precious")
         before = sorted(os.listdir())
 

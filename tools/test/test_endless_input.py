@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Gives layrub input that has no end, or that nobody ever writes: it must end soon, and say why."""
+"""Gives layrub input that never ends or never comes. It must end soon and say why."""
 import os
 import unittest
 
@@ -24,7 +24,7 @@ class EndlessInput(DigitsTest):
         self.fails(result, "cannot open the image list pipe")
         self.assertIn("Cannot read pipe: it is a pipe that nobody writes to", result.err)
 
-    def test_a_pipe_in_place_of_what_is_no_stream_is_refused(self):
+    def test_a_pipe_is_refused_for_files_that_need_random_access(self):
         os.symlink("pipe", "pipe.h5")
         self.fails(run("train", "--solver=solver.prototxt", "--weights=pipe.h5"), r"pipe\.h5.* no regular file")
         write("list.txt", "pipe 0\n")
@@ -38,7 +38,7 @@ class EndlessInput(DigitsTest):
         self.fails(run("train", "--solver=solver.prototxt", "--weights=/dev/zero"), "/dev/zero: no binary NetParameter")
         self.fails(run("plan", "--model=small.prototxt", "--flagfile=/dev/zero"), "flagfile=/dev/zero: there is no")
 
-    def test_flag_files_that_name_one_another_are_refused(self):
+    def test_flag_files_that_include_each_other_are_refused(self):
         write("a.flags", "# a comment\n--flagfile=b.flags\n")
         write("b.flags", " -flagfile=a.flags,a.flags\n")
         for flag in (("--flagfile=a.flags",), ("-flagfile", "a.flags")):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The examples that learn: each makes its data, learns what its README says, and trains to the same weights in little
-more than the floor of its memory. ctest has an entry for each class of tests."""
+"""The examples that train: each makes its data, learns as its README says, and trains the same weights in little more
+memory than the floor. ctest has an entry for each class."""
 import os
 import random
 import re
@@ -22,7 +22,7 @@ class Siamese(Example):
             cls.make("make_pairs", f"examples/digits/digits_{part}_lmdb", f"examples/siamese/pairs_{part}_lmdb",
                      str(count))
 
-    def test_it_tells_whether_two_digits_are_the_same_one(self):
+    def test_it_decides_whether_two_digits_are_the_same(self):
         scores = self.train("examples/siamese/solver.prototxt")
         self.assertGreaterEqual(scores["accuracy"], 0.95)
         self.assertLess(scores["loss"], 0.04)
@@ -30,7 +30,7 @@ class Siamese(Example):
     def test_a_budget_gives_the_same_weights(self):
         self.same_in_a_budget("examples/siamese/solver.prototxt")
 
-    def test_pairs_that_cannot_be_made(self):
+    def test_pairs_that_cannot_be_made_are_refused(self):
         digits = "examples/digits/digits_test_lmdb"
         self.fails("make_pairs", (digits, "few", "many"), "COUNT must be a number of pairs, not many")
         self.fails("make_pairs", ("missing", "few", "10"), "missing")
@@ -43,8 +43,8 @@ class Cifar10(Example):
 
     @staticmethod
     def records(count, numbers):
-        """Records of CIFAR-10's binary format: stripes, in noise. The label says in which of two colours they are, and
-        which of five ways they run."""
+        """Records in CIFAR-10's binary format with noisy stripes. The label determines one of two colours and one of
+        five directions."""
         records = []
         for i in range(count):
             label, phase = i % 10, numbers.randrange(8)
@@ -69,7 +69,7 @@ class Cifar10(Example):
                         "examples/cifar10/cifar10_test_lmdb: 100 records\n"), said
         cls.make("compute_image_mean", "examples/cifar10/cifar10_train_lmdb", "examples/cifar10/mean.binaryproto")
 
-    def test_the_quick_net_tells_ten_patterns_apart(self):
+    def test_the_quick_net_distinguishes_ten_patterns(self):
         solver = self.changed("examples/cifar10/quick_solver.prototxt", test_iter=2, test_interval=50, max_iter=50,
                               snapshot=0)
         self.assertGreaterEqual(self.train(solver)["accuracy"], 0.9)
@@ -84,7 +84,7 @@ class Cifar10(Example):
         with open("mean.binaryproto", "rb") as mean, open("examples/cifar10/mean.binaryproto", "rb") as expected:
             self.assertEqual(expected.read(), mean.read())
 
-    def test_files_that_are_not_cifar(self):
+    def test_files_that_are_not_cifar_are_refused(self):
         for name, change, pattern in (("short", lambda bytes_: bytes_[:-1], "test_batch.bin: it has 307299 bytes"),
                                       ("empty", lambda bytes_: b"", "test_batch.bin: it has 0 bytes"),
                                       ("label", lambda bytes_: b"\x0a" + bytes_[1:], "record 0 has label 10")):
@@ -120,7 +120,7 @@ class Hdf5Classification(Example):
         self.assertLessEqual(scores["logistic"], 0.9)
         self.assertGreaterEqual(scores["hidden"], 0.97)
 
-    def test_points_that_were_trained_on_are_told_as_well(self):
+    def test_training_points_are_scored_as_well(self):
         result = run("train", "--solver=examples/hdf5_classification/hidden_solver.prototxt", "--max_iter=2001")
         accuracies = re.findall(r"Train net output #0: accuracy = (\S+)", result.err)
         self.assertGreaterEqual(float(accuracies[-1]), 0.9)
@@ -128,7 +128,7 @@ class Hdf5Classification(Example):
     def test_a_budget_gives_the_same_weights(self):
         self.same_in_a_budget("examples/hdf5_classification/hidden_solver.prototxt")
 
-    def test_files_that_cannot_be_written(self):
+    def test_unwritable_files_are_named(self):
         self.fails("make_points", ("missing",), "Cannot write missing/points_train.h5")
 
 
@@ -145,19 +145,19 @@ class Finetuning(Example):
         cls.make("layrub", "train", "--solver=examples/digits/solver.prototxt")
 
     def from_scratch(self, seed):
-        """The same net, all of whose layers learn equally fast."""
+        """The same net with equal learning rates for all layers."""
         with open("examples/finetuning/finetune_train_test.prototxt") as file:
             net = file.read().replace("lr_mult: 0.1", "lr_mult: 1").replace("lr_mult: 0.2", "lr_mult: 2")
-        write("scratch.prototxt", net)
-        return self.train(self.changed(self.solver, net='"scratch.prototxt"', random_seed=seed))["accuracy"]
+        write("algorithm.prototxt", net)
+        return self.train(self.changed(self.solver, net='"algorithm.prototxt"', random_seed=seed))["accuracy"]
 
-    def test_what_is_known_of_digits_helps_with_another_question(self):
+    def test_fine_tuning_from_digits_helps_with_another_task(self):
         for seed in (1, 2, 3):
             tuned = self.train(self.changed(self.solver, random_seed=seed), self.digits)["accuracy"]
             self.assertGreaterEqual(tuned, 0.9)
             self.assertGreaterEqual(tuned, self.from_scratch(seed) + 0.02)
 
-    def test_the_layer_of_another_name_begins_anew_and_the_others_do_not(self):
+    def test_only_the_renamed_layer_is_initialised_anew(self):
         result = run("train", f"--solver={self.solver}", self.digits, "--max_iter=1")
         self.assertEqual(0, result.code, result.last)
         self.assertIn("] Finetuning from examples/digits/digits_iter_600.caffemodel", result.err)
@@ -166,7 +166,7 @@ class Finetuning(Example):
     def test_a_budget_gives_the_same_weights(self):
         self.same_in_a_budget(self.solver, 8, self.digits)
 
-    def test_labels_that_cannot_be_made(self):
+    def test_labels_that_cannot_be_made_are_refused(self):
         self.fails("make_parity", ("examples/digits/digits_test_lmdb", "new_lmdb", "none"), "MOST must be a number")
         self.fails("make_parity", ("missing", "new_lmdb"), "missing")
 
@@ -179,7 +179,7 @@ class LstmSequence(Example):
     def prepare(cls):
         cls.make("make_sequences", "examples/lstm_sequence/text.txt", "examples/lstm_sequence")
 
-    def test_it_knows_which_character_follows_and_writes_the_text(self):
+    def test_it_predicts_the_next_character_and_writes_the_text(self):
         self.assertGreaterEqual(self.train(self.solver)["accuracy"], 0.92)
         with open("examples/lstm_sequence/text.txt") as file:
             text = file.read().lower().replace("\n", " ")
@@ -192,14 +192,14 @@ class LstmSequence(Example):
     def test_a_budget_gives_the_same_weights(self):
         self.same_in_a_budget(self.solver)
 
-    def test_texts_that_cannot_be_read(self):
+    def test_unreadable_texts_are_named(self):
         write("digits.txt", "abc\nroom 101\n")
         write("short.txt", "abc")
         self.fails("make_sequences", ("digits.txt", "."), "digits.txt:2: '1' is no letter")
         self.fails("make_sequences", ("short.txt", "."), "short.txt: it has 3 characters; more than 80 are needed")
         self.fails("make_sequences", ("missing.txt", "."), "missing.txt")
 
-    def test_texts_that_cannot_be_written(self):
+    def test_texts_that_cannot_be_generated_are_refused(self):
         deploy, train = "examples/lstm_sequence/deploy.prototxt", "examples/lstm_sequence/train_test.prototxt"
         self.train(self.changed(self.solver, snapshot_prefix='"few"'), "--max_iter=1")
         self.fails("write_text", (deploy, "few_iter_1.caffemodel", "room 101", "5"), "'1' is no letter")
@@ -216,7 +216,7 @@ class Segmentation(Example):
         cls.make("make_scenes", "examples/segmentation")
 
     def learns(self, name, pixel_accuracy, mean_iu):
-        """The net is as good as that on images that it has never seen, and no class is left out."""
+        """The net reaches these scores on unseen images, and finds every class."""
         told = self.train(f"examples/segmentation/{name}_solver.prototxt")["accuracy"]
         said = self.make("score_segmentation", f"examples/segmentation/{name}_train_test.prototxt",
                          f"examples/segmentation/{name}_iter_300.caffemodel", "10")
@@ -239,7 +239,7 @@ class Segmentation(Example):
             with self.subTest(name):
                 self.same_in_a_budget(f"examples/segmentation/{name}_solver.prototxt")
 
-    def test_scores_that_cannot_be_told(self):
+    def test_scores_that_cannot_be_computed_are_refused(self):
         model, weights = "examples/segmentation/fcn_train_test.prototxt", "few_iter_1.caffemodel"
         self.train(self.changed("examples/segmentation/fcn_solver.prototxt", snapshot_prefix='"few"'), "--max_iter=1")
         self.fails("score_segmentation", (model, weights, "all"), "BATCHES must be a number, not all")
@@ -262,7 +262,7 @@ class PicturesExample(Example):
 
     @staticmethod
     def script(name, *args):
-        """What became of a script of the example."""
+        """Runs a script of the example. Returns its result."""
         return Result(subprocess.run([os.path.join(SOURCE, "examples/imagenet", name), *args], capture_output=True,
                                      text=True, timeout=300, env=dict(os.environ, LAYRUB_BIN_DIR=BIN)))
 
@@ -279,7 +279,7 @@ class Imagenet(PicturesExample):
         self.assertEqual(sorted(f"{name}/{i}.png {label}" for label, name in enumerate(("cross", "disc", "stripes"))
                                 for i in range(10)), sorted(lines))
 
-    def test_a_small_net_tells_the_classes_apart(self):
+    def test_a_small_net_distinguishes_the_classes(self):
         self.assertGreaterEqual(self.train(self.solver)["accuracy"], 0.9)
 
     def test_a_budget_gives_the_same_weights(self):
@@ -294,13 +294,13 @@ class Imagenet(PicturesExample):
             self.assertRegex(file.read(), "(?m)^test_iter: 8$")
         self.same_in_a_budget(self.changed(solver, snapshot=0, random_seed=1), 2)
 
-    def test_a_list_that_is_there_is_used(self):
+    def test_an_existing_list_is_used(self):
         os.makedirs("some")
         write("some/val.txt", "disc/1.png 1\n")
         result = self.script("create_databases.sh", "pictures/train", "pictures/val", "some", "16")
         self.assertEqual("some: 3 classes, 120 images to learn from, 1 to test on\n", result.out)
 
-    def test_scripts_say_what_is_wrong(self):
+    def test_scripts_report_errors(self):
         os.makedirs("empty", exist_ok=True)
         for name, args, pattern in (
                 ("create_databases.sh", (), "usage: "),
@@ -347,7 +347,7 @@ class CppClassification(PicturesExample):
                 right += found[0][2] == name
         self.assertGreaterEqual(right, 13)
 
-    def test_five_labels_are_told_and_a_gray_net_reads_gray_images(self):
+    def test_five_labels_are_printed_and_a_gray_net_reads_gray_images(self):
         write("gray.prototxt", """
             layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 2 dim: 1 dim: 8 dim: 8 } } }
             layer { name: "pool" type: "Pooling" bottom: "data" top: "pool"
@@ -377,7 +377,7 @@ class CppClassification(PicturesExample):
             self.assertRegex(line, r'^-?\d+\.\d{4} - "n\d label \d"$')
         self.fails("classification", (*args[:2], self.mean, *args[3:]), "must have 1 channels, as the net's input")
 
-    def test_what_cannot_be_used(self):
+    def test_unusable_files_are_refused(self):
         write("two.txt", "one\ntwo\n")
         write("none.txt", "")
         write("text.png", "no image")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whole programs on a fake GPU (docs/gpu.md): training by cuBLAS and cuDNN, several GPUs, and every call that fails."""
+"""Programs on a fake GPU (docs/gpu.md): training with cuBLAS and cuDNN, several GPUs, and failures of every call."""
 import glob
 import json
 import os
@@ -19,7 +19,7 @@ NETS = os.path.join(SOURCE, "src/caffe/net/test/nets")
 
 
 def run(gpu, *args):
-    """The program where the GPU is as the words of LAYRUB_FAKE_GPU say."""
+    """Runs the program on the fake GPU that `gpu`, the value of LAYRUB_FAKE_GPU, describes."""
     env = dict(os.environ, GLOG_log_dir=os.getcwd(), LD_PRELOAD=FAKE, LAYRUB_FAKE_GPU=gpu, XDG_CACHE_HOME=os.getcwd(),
                OPENBLAS_NUM_THREADS="1")
     return Result(subprocess.run([os.path.join(BIN, "layrub"), *args], capture_output=True, text=True, timeout=120,
@@ -52,14 +52,14 @@ class Training(FakeGpuTest):
         self.assertEqual(0, result.code, result.last)
         self.assertIn("Fake 1", result.out)
 
-    def test_one_that_computes_nothing_trains_all_the_same(self):
+    def test_a_fake_gpu_that_computes_nothing_still_trains(self):
         result = run("idle,pace=early", "train", self.solver("lenet"), "--gpu=0", "--placement=keep", "--deterministic")
         self.assertEqual({0.0}, set(self.losses(result)))
 
-    def test_a_plan_is_for_a_gpu_that_is_known(self):
+    def test_a_plan_uses_the_data_sheet_of_a_known_gpu(self):
         model = f"--model={NETS}/lenet.prototxt"
         for gpu, says in (("7", "--gpu=7: there is no GPU 7 here to plan for; --machine names the kind"),
-                          ("1", "--gpu=1: Fake 1 is no machine that is known; --machine names one")):
+                          ("1", "--gpu=1: Fake 1 is not a known machine; name a similar one")):
             for command in ("plan", "compare"):
                 result = run("devices=2", command, model, f"--gpu={gpu}")
                 self.assertEqual(1, result.code, result.err)
@@ -73,7 +73,7 @@ class Training(FakeGpuTest):
         for a, b in zip(on_gpu, on_cpu):
             self.assertAlmostEqual(a, b, delta=1e-3 * abs(b))
 
-    def test_every_strategy_gives_the_bits_of_keep_by_cudnn(self):
+    def test_every_strategy_gives_the_bits_of_keep_with_cudnn(self):
         for number, net in enumerate(("mini_alexnet", "mini_resnet")):
             strategies = sample(run_layrub.strategies(), 2, number)
             with self.subTest(net=net):
@@ -83,7 +83,7 @@ class Training(FakeGpuTest):
                 verified = re.findall(r"^(\w+): Placement verified", result.out, re.MULTILINE)
                 self.assertEqual(strategies, verified)
 
-    def test_algorithms_that_were_measured_give_the_bits_of_keep(self):
+    def test_measured_algorithms_give_the_bits_of_keep(self):
         profile = run("seed=1", "time", f"--model={NETS}/mini_alexnet.prototxt", "--iterations=1", "--gpu=0",
                       "--profile=machine.json")
         self.assertEqual(0, profile.code, profile.last)
@@ -95,7 +95,7 @@ class Training(FakeGpuTest):
                      "--deterministic", "--placement=hybrid", "--verify_placement=2")
         self.assertEqual(0, result.code, result.last)
 
-    def test_the_host_touches_no_memory_of_the_device(self):
+    def test_the_host_does_not_access_device_memory(self):
         self.losses(run("protect", "train", self.solver("mini_alexnet", 1), "--gpu=0", "--machine=h200"))
 
     def test_two_gpus_learn_together_by_nccl(self):
@@ -105,7 +105,7 @@ class Training(FakeGpuTest):
         again = run("devices=2,seed=5", "train", solver, "--gpu=all", "--machine=h200", "--placement=hybrid")
         self.assertEqual(self.losses(first), self.losses(again))
 
-    def test_what_nccl_takes_is_left_to_it(self):
+    def test_plans_leave_the_memory_that_nccl_needs(self):
         flags = ["train", self.solver("mini_alexnet", 1), "--machine=h200", "--json_summary=usage.json"]
         overhead = {}
         for gpus in ["0", "0,1"]:
@@ -114,14 +114,14 @@ class Training(FakeGpuTest):
                 overhead[gpus] = json.load(file)["device_overhead_bytes"]
         self.assertEqual(3 << 20, overhead["0,1"] - overhead["0"])
 
-    def test_a_device_that_is_too_small_is_told_before_training(self):
+    def test_a_device_that_is_too_small_is_reported_before_training(self):
         result = run("mib=4", "train", self.solver("mini_alexnet"), "--gpu=0", "--machine=h200")
         self.assertNotEqual(0, result.code)
         self.assertNotIn("Iteration 0", result.err)
 
 
 class FailingCalls(FakeGpuTest):
-    def test_each_ends_the_program_in_one_message_or_does_no_harm(self):
+    def test_each_fault_gives_one_message_or_does_no_harm(self):
         solver = self.solver("mini_alexnet", 2, "clip_gradients: 1 snapshot_after_train: false")
         flags = ["train", solver, "--gpu=0", "--machine=h200", "--placement=hybrid"]
         failed, n = 0, 1

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Kills training, or lets its calls on files fail, at every point of its snapshots, and looks at what is left.
+"""Kills training, or lets its system calls on files fail, at every point of its snapshots, and checks the files.
 
-The library of src/caffe/test/faults counts the calls that training makes in the folder of its snapshots; each test
-then goes through their numbers. The weights at the end must be those of the run that nothing happened to."""
+The library of src/caffe/test/faults counts the calls that training makes in the folder of its snapshots; each test then
+tries all of them. The final weights must be those of the run without faults."""
 import glob
 import gzip
 import itertools
@@ -35,7 +35,7 @@ TINY = """
 net: "net.prototxt" base_lr: 0.01 momentum: 0.9 lr_policy: "fixed" max_iter: 4 snapshot: 2 snapshot_prefix: "snap/run"
 solver_mode: CPU random_seed: 1 snapshot_format: %s
 """
-# What is synced when: both files before either has its name, the folder after each.
+# The order of syncs: both files before either is renamed, the folder after each.
 WRITTEN = r"open:(run_iter_\d\.%s\S*) (?:p?write:\%d |ftruncate:\%d )+fsync:\%d "
 NAMED = r"close:\%d rename:\%d fsync:snap ?"
 ORDER = ("^(?:open:run.tempfile unlink:run.tempfile )*|" + WRITTEN % ("caffemodel", 1, 1, 1) +
@@ -48,7 +48,7 @@ def contents(path):
 
 
 class Training:
-    """A folder of its own with the tiny net, and the program at work there."""
+    """A folder with the tiny net, and a training that runs there."""
 
     def __init__(self, parent, form, more="", max_iter=4):
         self.folder = os.path.realpath(tempfile.mkdtemp(dir=parent))
@@ -69,13 +69,13 @@ class Training:
         return self.done.returncode
 
     def calls(self):
-        """[(number, call, name of the file)] of the run without faults."""
+        """[(number, call, file name)] of the run without faults."""
         with open(os.path.join(self.folder, "calls")) as file:
             lines = [line.split(maxsplit=2) for line in file]
         return [(int(number), call, os.path.basename(path.strip())) for number, call, path in lines]
 
     def torn(self):
-        """The solver states that do not hold the checksum of the weights beside them."""
+        """The solver states that do not have the checksum of their weights."""
         return [state for state in glob.glob(self.snapshots + "/*.solverstate*") if ".tmp." not in state and
                 struct.pack("<BI", 0x15, zlib.crc32(contents(state.replace("solverstate", "caffemodel"))))
                 not in contents(state)]
@@ -98,7 +98,7 @@ class Faults(unittest.TestCase):
             assert code == 0, training.done.stderr
             calls = training.calls()
             writes = [number for number, call, _ in calls if "write" in call]
-            # HDF5 writes in small pieces; all files get theirs in the same way.
+            # HDF5 writes many small pieces, all in the same way.
             left_out = set(writes) - set(writes[::4]) if len(writes) > 20 else set()
             cls.points[form] = [call for call in calls if call[0] not in left_out]
 
@@ -107,18 +107,18 @@ class Faults(unittest.TestCase):
         shutil.rmtree(cls.parent)
 
     def try_all(self, attempt, points):
-        """attempt(form, point) gives a complaint or None; several at a time."""
+        """Runs attempt(form, fault, point), which returns a complaint or None, several at a time."""
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             complaints = [text for text in pool.map(lambda args: attempt(*args), sample(points, 5)) if text]
         self.assertEqual([], complaints)
 
     def all_points(self, *faults, calls="", forms=FORMATS):
-        """Of several faults each point has one, in turn."""
+        """All points; each gets one of the faults, in turn."""
         return [(form, fault, point) for form in forms for point, fault in
                 zip(self.points[form], itertools.cycle(faults)) if calls in point[1]]
 
     def complaint(self, training, what):
-        """What is wrong once training has ended well."""
+        """The errors after a training that has succeeded, or None."""
         def said(text):
             return f"{what}: {text}\n" + training.done.stderr[-1500:]
         if training.torn():
@@ -130,7 +130,7 @@ class Faults(unittest.TestCase):
             return said("the weights are not those of the run without faults")
         return None
 
-    def test_the_run_without_faults_has_its_snapshots_and_counts_their_calls(self):
+    def test_a_run_without_faults_has_its_snapshots_and_counts_their_system_calls(self):
         for form in FORMATS:
             training = self.whole[form]
             self.assertEqual(4, len(os.listdir(training.snapshots)))
@@ -141,7 +141,7 @@ class Faults(unittest.TestCase):
             self.assertEqual(4, calls.count("rename"))
             self.assertEqual(8, calls.count("fsync"))
 
-    def test_after_a_kill_at_any_point_the_run_goes_on_as_if_there_had_been_none(self):
+    def test_after_a_kill_at_any_point_the_run_resumes_with_the_same_result(self):
         def attempt(form, fault, point):
             what = f"{form}, {fault} {point}"
             training = Training(self.parent, form)
@@ -152,12 +152,12 @@ class Faults(unittest.TestCase):
             if training.run("--snapshot=latest") != 0:
                 return what + ": " + training.done.stderr[-1500:]
             return self.complaint(training, what)
-        # Before a call, things are as after the one that came before.
+        # Only kills after calls: before a call, the state is that after the previous call.
         after = [point for point in self.all_points("kill_after", forms=FORMATS[:1])
                  if point[2][1] in ("write", "fsync", "rename")]
         self.try_all(attempt, self.all_points("kill_before") + after)
 
-    def test_a_call_that_fails_once_costs_no_more_than_one_try(self):
+    def test_a_system_call_that_fails_once_costs_at_most_one_snapshot(self):
         def attempt(form, fault, point):
             what = f"{form}, {fault} {point}"
             training = Training(self.parent, form)
@@ -166,7 +166,7 @@ class Faults(unittest.TestCase):
                 if point[1] == "open":  # before training
                     fine = code == 1 and "Cannot write to snapshot prefix 'snap/run'" in training.done.stderr
                     return None if fine else what + ": " + training.done.stderr[-1500:]
-                training.run("--snapshot=latest")  # clears away what could not be removed
+                training.run("--snapshot=latest")  # removes what could not be removed before
                 return self.complaint(training, what)
             if code != 0:
                 return what + ": " + training.done.stderr[-1500:]
@@ -177,7 +177,7 @@ class Faults(unittest.TestCase):
             return self.complaint(training, what)
         self.try_all(attempt, self.all_points("ENOSPC", "EIO"))
 
-    def test_a_write_that_takes_half_of_its_bytes_changes_nothing(self):
+    def test_a_partial_write_is_completed(self):
         def attempt(form, fault, point):
             what = f"{form}, {fault} {point}"
             training = Training(self.parent, form)
@@ -189,7 +189,7 @@ class Faults(unittest.TestCase):
             return self.complaint(training, what)
         self.try_all(attempt, self.all_points("short", calls="write"))
 
-    def test_where_nothing_can_be_written_any_more_the_older_snapshots_stay(self):
+    def test_if_all_writes_fail_the_older_snapshots_stay(self):
         def attempt(form, fault, point):
             what = f"{form}, {fault} from {point} on"
             training = Training(self.parent, form)
@@ -206,7 +206,7 @@ class Faults(unittest.TestCase):
             return self.complaint(training, what)
         self.try_all(attempt, [point for point in self.all_points("ENOSPC") if point[2][0] % 4 == 1])
 
-    def test_a_failed_snapshot_ends_training_where_that_is_wanted(self):
+    def test_a_failed_snapshot_ends_training_on_request(self):
         for form in FORMATS:
             training = Training(self.parent, form, "stop_on_snapshot_failure: true")
             number = next(number for number, call, name in self.points[form] if "iter_4" in name and call == "fsync")
@@ -218,7 +218,7 @@ class Faults(unittest.TestCase):
 
 
 class FullDisk(unittest.TestCase):
-    """A file system in memory of so many bytes, in a name space of its own."""
+    """Tests on a small file system in memory, in a separate name space."""
 
     def setUp(self):
         self.parent = tempfile.mkdtemp()
@@ -229,7 +229,7 @@ class FullDisk(unittest.TestCase):
 
     @staticmethod
     def run_on(size, folder, command):
-        """The command, in `folder`, of which snap is a disk of that size; what is left there is in copy."""
+        """Runs the command in `folder`, where snap is a disk of `size`. Its final contents are copied to copy."""
         return subprocess.run(
             ["unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=%s tmpfs snap || exit 99\n"
              "%s/%s; code=$?\ncp -r snap copy && exit $code" % (size, BIN, command)],
@@ -241,7 +241,7 @@ class FullDisk(unittest.TestCase):
         training.snapshots = os.path.join(training.folder, "copy")
         return training
 
-    def test_a_disk_that_fills_up_keeps_the_snapshots_that_it_has(self):
+    def test_a_full_disk_keeps_its_snapshots(self):
         for form in FORMATS:
             training = self.train("64k", form)
             self.assertEqual(1, training.done.returncode, training.done.stderr[-1500:])
@@ -251,19 +251,19 @@ class FullDisk(unittest.TestCase):
             self.assertEqual([], training.torn() + training.strays())
             self.assertGreater(len(glob.glob(training.snapshots + "/*.solverstate*")), 1)
 
-    def test_snapshot_keep_makes_the_room(self):
+    def test_snapshot_keep_frees_space(self):
         for form in FORMATS:
             training = self.train("64k", form, "snapshot_keep: 1")
             self.assertEqual(0, training.done.returncode, training.done.stderr[-1500:])
             self.assertEqual(["run_iter_60"], sorted({name.split(".")[0] for name in os.listdir(training.snapshots)}))
 
-    def test_too_little_room_is_told_before_training(self):
+    def test_too_little_disk_space_is_reported_before_training(self):
         training = self.train("8k", "BINARYPROTO")
         self.assertEqual(1, training.done.returncode)
         self.assertRegex(training.done.stderr, r"A snapshot under 'snap/run' needs \d+ bytes, and there are 8192 bytes left")
         self.assertNotIn("Starting Optimization", training.done.stderr)
 
-    def test_a_database_for_which_there_is_no_room_says_how_much_is_left(self):
+    def test_if_a_database_does_not_fit_the_free_space_is_reported(self):
         os.mkdir(self.parent + "/snap")
         with gzip.open(os.path.join(SOURCE, "examples/digits/digits.csv.gz")) as packed:
             write(self.parent + "/digits.csv", packed.read().decode())
@@ -278,7 +278,7 @@ class FullDisk(unittest.TestCase):
 
 
 class LimitedFiles(DigitsTest):
-    def test_a_limit_on_file_sizes_leaves_the_older_snapshot(self):
+    def test_a_limit_on_file_sizes_keeps_the_older_snapshot(self):
         for form, limit in (("HDF5", 159000), ("HDF5", 100000), ("BINARYPROTO", 100000)):
             write("solver.prototxt", SOLVER + "snapshot_format: " + form)
             self.train()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Files and streams that the programs cannot write or read: each is an error in one sentence, nothing hangs, nothing is left
-half written; and log files are left by those commands alone that Caffe's users look for them from."""
+"""Files and streams that the programs cannot write or read: each is an error in one sentence, nothing hangs, and no
+file is partly written. Only the commands that write log files in Caffe do so."""
 import os
 import resource
 import shutil
@@ -43,7 +43,7 @@ class FilesTest(DigitsTest):
 
 class Outputs(FilesTest):
     def each_that_prints(self):
-        """What prints to the standard output, and the name that its messages begin with."""
+        """Programs that print to the standard output: the name that their messages begin with, and the command."""
         yield "layrub", ["plan", MODEL]
         yield "layrub", ["plan", MODEL, "--format=json"]
         yield "layrub", ["plan", MODEL, "--device_memory=1KiB"]
@@ -55,7 +55,7 @@ class Outputs(FilesTest):
         yield "layrub", ["--version"]
         yield "convert_digits", ["digits.csv", "new"]
 
-    def test_a_standard_output_that_takes_nothing_is_an_error(self):
+    def test_an_unwritable_standard_output_is_an_error(self):
         shutil.copy("examples/digits/digits.csv", "digits.csv")
         full = open("/dev/full", "w")
         self.addCleanup(full.close)
@@ -74,10 +74,10 @@ class Outputs(FilesTest):
                     said = [line for line in result.err.splitlines() if line.startswith(program + ": ")]
                     self.assertEqual([program + ": cannot write all of the standard output: " + reason], said)
 
-    def test_a_closed_standard_output_is_nothing_to_those_that_print_nothing(self):
+    def test_a_closed_standard_output_is_ignored_by_programs_that_print_nothing(self):
         self.assertEqual(0, run_with(["train", "--solver=solver.prototxt"], preexec_fn=lambda: os.close(1)).code)
 
-    def test_files_never_take_the_place_of_closed_streams(self):
+    def test_files_are_never_opened_as_closed_standard_streams(self):
         def nothing_open():
             for stream in range(3):
                 os.close(stream)
@@ -102,7 +102,7 @@ class Outputs(FilesTest):
             yield "upgrade_" + kind, [source, "new.prototxt"], ["new.prototxt"]
         yield "upgrade_net_proto_binary", ["run_iter_4.caffemodel", "new.caffemodel"], ["new.caffemodel"]
 
-    def test_files_are_whole_or_as_they_were_where_the_disk_is_full(self):
+    def test_on_a_full_disk_files_are_replaced_completely_or_not_at_all(self):
         write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 0\nsnapshot_after_train: false\ntest_initialization: false"))
         for program, args, files in self.each_that_writes():
             for name in files:
@@ -118,14 +118,14 @@ class Outputs(FilesTest):
                     with open(name) as file:
                         self.assertEqual("precious", file.read())
 
-    def test_the_limit_of_a_file_is_told_where_a_database_grows_beyond_it(self):
+    def test_a_file_size_limit_is_reported_when_a_database_exceeds_it(self):
         args = [os.path.join(self.digits, "digits.csv"), "new"]
         os.mkdir("new")
         result = run_with(args, "convert_digits", restore_signals=False,
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)))
         self.fails(result, r"LMDB .*; a file may have 64\.0 KiB at most \(ulimit -f\)")
 
-    def test_files_in_folders_that_are_not_there_are_named(self):
+    def test_files_in_missing_folders_are_named(self):
         for program, args, files in self.each_that_writes():
             if "--dump=." in args:
                 args = args[:-1] + ["--dump=solver.prototxt/folder"]
@@ -133,7 +133,7 @@ class Outputs(FilesTest):
             with self.subTest(program=program, args=args):
                 self.fails(run_with(args, program), "(none/%s: No such file|solver.prototxt/folder: Not a dir)" % files[0])
 
-    def test_outputs_of_a_run_that_fails_are_not_made(self):
+    def test_a_failed_run_makes_no_outputs(self):
         self.fails(run_with(["train", "--solver=solver.prototxt", "--json_summary=new.json", "--weights=none"]), "none")
         self.assertFalse(os.path.exists("new.json"))
 
@@ -146,7 +146,7 @@ class Outputs(FilesTest):
         self.assertIn('"iterations": 4', run_with(["train", "--solver=solver.prototxt", "--json_summary=/dev/stdout"]).out)
 
     @unittest.skipIf(os.geteuid() != 0, "only root can make the link of another user")
-    def test_a_folder_that_another_user_has_linked_where_all_may_is_not_written_into(self):
+    def test_links_of_other_users_in_shared_folders_are_not_followed(self):
         os.makedirs("shared")
         os.chmod("shared", 0o1777)
         os.mkdir("target")
@@ -163,14 +163,14 @@ class Outputs(FilesTest):
 
 class LogFiles(FilesTest):
     def left(self, args, environment=(), program="layrub"):
-        """The log files that it leaves in the temporary folder, and whether its messages came on stderr."""
+        """The log files that a command leaves in the temporary folder, and whether its messages were on stderr."""
         shutil.rmtree("tmp", ignore_errors=True)
         os.mkdir("tmp")
         result = run_with(args, program, environment=dict({"TMPDIR": os.path.abspath("tmp")}, **dict(environment)))
         self.assertEqual(0, result.code, result.last)
         return os.listdir("tmp"), "] " in result.err
 
-    def test_train_and_test_alone_leave_them(self):
+    def test_only_train_and_test_write_them(self):
         model, weights = "examples/digits/train_test.prototxt", "run_iter_4.caffemodel"
         for args in (["train", "--solver=solver.prototxt"], ["test", MODEL, "--weights=" + weights, "--iterations=1"]):
             files, told = self.left(args)
@@ -186,7 +186,7 @@ class LogFiles(FilesTest):
                 self.assertEqual([], files)
                 self.assertEqual(args[0] != "diff", told)
 
-    def test_they_go_where_flags_and_environment_say(self):
+    def test_they_are_written_where_flags_and_environment_say(self):
         time, train = ["time", MODEL, "--iterations=1"], ["train", "--solver=solver.prototxt"]
         for environment, flags in (({"GLOG_log_dir": os.path.abspath("logs")}, []), ({}, ["--log_dir=logs"])):
             for args in (time, train):
@@ -218,7 +218,7 @@ class Inputs(FilesTest):
         self.fails_as("convert_digits", ["pipe", "."], "pipe: it is a pipe that nobody writes to")
         self.fails_as("time_plans", ["pipe", "cpu", "1", "1"], "pipe: it is a pipe that nobody writes to")
 
-    def test_a_pipe_that_is_a_source_or_in_its_list_does_not_hang(self):
+    def test_a_pipe_as_a_source_or_in_its_list_does_not_hang(self):
         os.mkfifo("pipe")
         write("list", "pipe\n")
         write("labels", "pipe 1\n")
@@ -239,7 +239,7 @@ class Inputs(FilesTest):
         self.assertEqual(1, result.code, result.last)
         self.assertRegex(result.err, r"\A%s: [^\n]*%s[^\n]*\n\Z" % (program, pattern))
 
-    def test_the_weights_of_a_state_may_be_a_pipe_that_nobody_writes_to(self):
+    def test_a_pipe_as_the_weights_of_a_state_does_not_hang(self):
         os.rename("run_iter_4.caffemodel", "there")
         os.mkfifo("run_iter_4.caffemodel")
         self.fails(run_with(["train", "--solver=solver.prototxt", "--snapshot=run_iter_4.solverstate"]),
@@ -275,9 +275,9 @@ class Inputs(FilesTest):
         with open("run_iter_4.caffemodel", "rb") as file:
             self.assertEqual(0, run_with(["test", MODEL, "--weights=/dev/stdin", "--iterations=1"], stdin=file).code)
 
-    def test_time_plans_names_what_it_cannot_use(self):
+    def test_time_plans_names_unusable_arguments(self):
         self.assertEqual(0, run("plan", MODEL, "--dump=.").code)
-        write("bad.txt", "layrub-graph 2\ngraph x\n")
+        write("bad.txt", "layrub-graph 3\ngraph x\n")
         for args, pattern in ((["bad.txt", "cpu", "1", "1"], "bad.txt: line 2: .*cut off"),
                               (["none.txt", "cpu", "1", "1"], "File not found: none.txt"),
                               (["graph.txt", "cpux", "1", "1"], "no machine 'cpux'"),
@@ -295,12 +295,12 @@ class Diff(FilesTest):
                 result = run("diff", *pair)
                 self.assertEqual((0, said + " bit-equal: yes\n"), (result.code, result.out), result.last)
 
-    def test_differences_are_found_across_formats(self):
+    def test_differences_are_reported_across_formats(self):
         write("solver.prototxt", SOLVER.replace("random_seed: 1", "random_seed: 2"))
         for kind, pattern in (("caffemodel", r"^ip2, blob 1: \d+ of 10 values differ, the first at 0: "),
                               ("solverstate", r"^history, blob 1: \d+ of \d+ values differ, the first at ")):
             name = "run_iter_4." + kind
-            os.rename(name + ".h5", "other")  # told by its contents
+            os.rename(name + ".h5", "other")  # recognised by its contents
             self.train()
             for pair in ((name, "other"), ("other", name)):
                 result = run("diff", *pair)
@@ -333,7 +333,7 @@ class Diff(FilesTest):
             self.fails(result, "cut.h5")
             self.assertNotIn("HDF5-DIAG", result.err)
 
-    def test_parameters_that_layers_share_are_in_hdf5_once(self):
+    def test_shared_parameters_are_in_hdf5_once(self):
         net = """
         layer { name: "in" type: "DummyData" top: "x" dummy_data_param { shape { dim: 2 dim: 3 } } }
         layer { name: "one" type: "InnerProduct" bottom: "x" top: "y" param { name: "w" } param { name: "b" }

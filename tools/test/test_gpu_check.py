@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tests of tools/gpu/gpu_check.sh: pieces, their results in one file, what fails, hangs or takes too long, and what is refused.
+"""Tests of tools/gpu/gpu_check.sh: pieces, results in one file, failures, hangs, timeouts and refused arguments.
 
-They run on the CPU, or on GPU 0 where LAYRUB_TEST_DEVICE is cuda; LAYRUB_CHECK_PRELOAD is what layrub and the test programs
-then have as LD_PRELOAD, such as a library with a GPU that is a fake.
+They run on the CPU, or on GPU 0 if LAYRUB_TEST_DEVICE is cuda; then LAYRUB_CHECK_PRELOAD is the LD_PRELOAD of layrub
+and the test programs, such as a library with a fake GPU.
 """
 
 import glob
@@ -27,11 +27,11 @@ import gpu_pieces  # noqa: E402
 SCRIPT = os.path.join(SOURCE, 'tools/gpu/gpu_check.sh')
 GPU = os.environ.get('LAYRUB_TEST_DEVICE') == 'cuda'
 PRELOAD = os.environ.get('LAYRUB_CHECK_PRELOAD', '')
-PATIENCE = 4  # seconds; scripts that only print take far less
+PATIENCE = 4  # seconds; scripts that only print take much less
 
 
 class Programs(unittest.TestCase):
-    """A folder for results, and one of programs: the real ones, and others that a test plants."""
+    """A folder for results, and one with programs: the real ones, and fakes that a test adds."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -62,7 +62,7 @@ class Programs(unittest.TestCase):
 
 class GpuCheck(Programs):
 
-    def test_pieces_of_several_runs_are_collected_in_one_file_and_a_table(self):
+    def test_results_of_several_runs_are_collected_in_one_file_and_a_table(self):
         self.plant('test_cudnn_kernels', f'LD_PRELOAD="{PRELOAD}" exec {BIN}/test_cudnn_kernels "$@"\n')
         for piece in ('copies', 'kernels', 'lenet'):
             done = self.check(f'--only={piece}', '--iterations=3')
@@ -78,18 +78,18 @@ class GpuCheck(Programs):
         with open(self.out.replace('.json', '.md'), encoding='utf-8') as table:
             self.assertIn('| lenet | hybrid |', table.read())
 
-    def test_a_piece_that_takes_too_long_is_ended_and_told(self):
+    def test_a_piece_that_takes_too_long_is_ended_and_reported(self):
         done = self.check('--only=lenet', '--limit=0.01')
         self.assertEqual(done.returncode, 1)
         self.assertIn('missing hybrid: there were 0 s left for it', done.stdout)
         self.assertFalse(self.result()['pieces']['lenet']['complete'])
 
-    def test_a_piece_that_is_not_there_is_named(self):
+    def test_an_unknown_piece_is_named(self):
         done = self.check('--only=lenet,alexnot')
         self.assertEqual(done.returncode, 2)
         self.assertIn('alexnot', done.stderr)
 
-    def test_results_of_another_device_are_not_mixed_and_other_files_not_overwritten(self):
+    def test_results_of_other_devices_are_not_mixed_and_other_files_not_overwritten(self):
         for there in (json.dumps({'device': {'name': 'other'}, 'commit': 'x', 'pieces': {}}), '{"device":', '[]'):
             with open(self.out, 'w', encoding='utf-8') as file:
                 file.write(there)
@@ -101,7 +101,7 @@ class GpuCheck(Programs):
 
 
 class Quick(Programs):
-    """The quick check with small nets and in little time, beside programs that fail."""
+    """The quick check with small nets and little time, with some failing programs."""
 
     def setUp(self):
         super().setUp()
@@ -127,7 +127,7 @@ class Quick(Programs):
             time.sleep(0.1)
         return False
 
-    def test_each_phase_has_its_turn_whatever_fails_or_hangs_before_it(self):
+    def test_each_phase_runs_whatever_fails_or_hangs_before_it(self):
         done = self.check('--quick', '--tiny', '--iterations=3', f'--patience={PATIENCE}')
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertTrue(self.hangs_no_longer())
@@ -168,7 +168,7 @@ class Quick(Programs):
         self.assertRegex(table, r'\| lenet, batch 16 \| TF32 \| hybrid \| [\d.,]+ \|')
         self.assertRegex(done.stdout, r'Written to \S+/gpu_check.json; \d+ s in all\n$')
 
-    def test_what_was_found_is_there_when_the_check_is_ended_in_the_middle(self):
+    def test_results_so_far_are_kept_if_the_check_is_interrupted(self):
         with subprocess.Popen(self.command('--quick', '--tiny'), stdout=subprocess.PIPE, text=True,
                               env=dict(os.environ, XDG_CACHE_HOME=self.folder, LAYRUB_BIN_DIR=self.bin)) as check:
             for line in check.stdout:
@@ -187,14 +187,14 @@ class Quick(Programs):
         self.assertEqual(pieces['steps']['missing'], ['not begun'])
         self.assertTrue(self.hangs_no_longer())
 
-    def test_a_check_without_any_test_program_is_no_success(self):
+    def test_a_check_without_any_test_program_fails(self):
         for name in ('test_blob', 'test_filler', 'test_gemm', 'test_layer'):
             os.remove(os.path.join(self.bin, name))
         done = self.check('--quick', '--tiny', '--only=tests')
         self.assertEqual(done.returncode, 1)
         self.assertIn('FAILED test programs  none is there', done.stdout)
 
-    def test_a_strategy_that_crashes_keeps_none_after_it_from_being_compared(self):
+    def test_after_a_strategy_that_crashes_the_others_are_still_compared(self):
         self.plant('layrub', f'''
 case "$*" in *--verify_placement*) ;; *) LD_PRELOAD="{PRELOAD}" exec {BIN}/layrub "$@" ;; esac
 for word; do case $word in --placement=*) list=${{word#--placement=}} ;; esac; done
@@ -215,7 +215,7 @@ esac
 
 
 class OnADevice(Programs):
-    """What is done on GPUs alone, with programs that act as if there were one."""
+    """Pieces for GPUs only, with fake programs that act as if there were a GPU."""
 
     def setUp(self):
         super().setUp()
@@ -230,7 +230,7 @@ class OnADevice(Programs):
                                        PATH=f'{self.bin}:{os.environ["PATH"]}'))
         return self.result()['pieces']['sanitizer'], done
 
-    def test_the_sanitizer_looks_at_test_programs_in_two_ways_and_what_it_finds_is_told(self):
+    def test_the_sanitizer_runs_with_two_tools_and_its_findings_are_reported(self):
         self.plant('compute-sanitizer', '''
 echo "========= COMPUTE-SANITIZER"
 case $1 in *racecheck) echo "========= Error: a race between a read and a write"; echo "=========     in a kernel"; exit 86 ;; esac
@@ -245,7 +245,7 @@ echo "========= ERROR SUMMARY: 0 errors"
                           **{f'racecheck, {name}': (False, 'Error: a race between a read and a write')
                              for name in gpu_pieces.SANITIZED}})
 
-    def test_where_there_is_no_sanitizer_a_line_says_so(self):
+    def test_a_missing_sanitizer_is_reported(self):
         if glob.glob('/usr/local/cuda*/bin/compute-sanitizer') or shutil.which('compute-sanitizer'):
             self.skipTest('there is one here')
         piece, done = self.sanitize()
@@ -254,7 +254,7 @@ echo "========= ERROR SUMMARY: 0 errors"
 
 
 class Clock:
-    """Tells a time that goes on a little whenever it is asked."""
+    """A clock that advances a little at each call."""
 
     def __init__(self):
         self.now = 1000.0
@@ -265,10 +265,11 @@ class Clock:
 
 
 class Shares(unittest.TestCase):
-    """What pieces have of the time, by a clock that jobs turn forward."""
+    """Shares of time of the pieces, by a clock that jobs advance."""
 
     def check(self, take, jobs=3, shares=None):
-        """A check of pieces of so many jobs, each of which calls take(check, piece). (result, seconds taken, saved states)"""
+        """Runs a check whose pieces have `jobs` jobs, each of which calls take(check, piece). Returns (result, seconds
+        taken, saved states)."""
         clock = Clock()
         options = types.SimpleNamespace(cpu=True, gpu=0, tiny=False, quick=True, patience=60)
         check = gpu_check.Check(options, clock)
@@ -288,7 +289,7 @@ class Shares(unittest.TestCase):
         os.rmdir(check.folder)
         return result, clock.now - check.begin, [json.loads(text) for text in saved]
 
-    def test_the_quick_check_ends_within_540_seconds_when_all_hangs(self):
+    def test_the_quick_check_ends_within_540_seconds_if_everything_hangs(self):
         def hang(check, _):
             seconds = check.left()
             check.clock.now += seconds
@@ -304,7 +305,7 @@ class Shares(unittest.TestCase):
             self.assertFalse(piece['ok'] or piece['complete'])
             self.assertAlmostEqual(piece['seconds'], share, delta=1)
 
-    def test_no_command_of_the_quick_check_has_more_than_its_limit(self):
+    def test_no_command_of_the_quick_check_exceeds_its_limit(self):
         asked = []
 
         def take(check, piece):
@@ -314,7 +315,7 @@ class Shares(unittest.TestCase):
         self.assertEqual(asked[0][0], 60)
         self.assertAlmostEqual(asked[0][1], 100, delta=1)
 
-    def test_a_piece_has_what_those_before_it_have_left(self):
+    def test_a_piece_gets_the_time_that_earlier_ones_have_left(self):
         left = []
 
         def take(check, piece):
@@ -326,7 +327,7 @@ class Shares(unittest.TestCase):
         for seconds, wanted in zip(left, (10, 26, 52)):
             self.assertAlmostEqual(seconds, wanted, delta=1)
 
-    def test_what_goes_wrong_in_a_row_is_one_line_and_the_next_one_has_its_turn(self):
+    def test_an_exception_in_a_row_is_one_line_and_the_next_row_runs(self):
         wrong = [lambda: json.loads('{"seconds": '), lambda: {}['planned\nbytes'], lambda: sys.exit('no program')]
 
         def take(_, piece):
@@ -345,7 +346,7 @@ class Shares(unittest.TestCase):
 
 
 class Device(Programs):
-    """Who names the device where there is no nvidia-smi and no driver."""
+    """The name of the device without nvidia-smi and without a driver."""
 
     def setUp(self):
         super().setUp()

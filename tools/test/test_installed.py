@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What is installed of a build, by `cmake --install` and as a package for Debian: programs of others are built with it, and
-its own run. ctest has an entry for each class of tests; both need everything to be built."""
+"""Installs a build with `cmake --install` and as a Debian package. Programs of users can be built with it, and its own
+programs run. ctest has an entry for each class; both need a complete build."""
 import contextlib
 import glob
 import gzip
@@ -16,7 +16,7 @@ import unittest
 from command_line import BIN, SOURCE, write
 
 BUILD = os.path.dirname(BIN)
-# As programs are that were written for Caffe: a layer of one's own, and a net that uses it.
+# A program as written for Caffe: a user's layer, and a net that uses it.
 CLIENT = """
 #include <caffe/caffe.hpp>
 #include <caffe/layers/neuron_layer.hpp>
@@ -71,7 +71,7 @@ layer { name: "ip" type: "InnerProduct" bottom: "half" top: "y"
 layer { name: "loss" type: "EuclideanLoss" bottom: "y" bottom: "t" top: "loss" }
 """
 SOLVER = 'net: "net.prototxt" base_lr: 0.1 lr_policy: "fixed" max_iter: 5 snapshot_after_train: false solver_mode: CPU'
-# The standard is that of Caffe's time: the target asks for what its headers need.
+# The C++ standard is that of Caffe's time; the target requires the one that its headers need.
 CMAKE = """
 cmake_minimum_required(VERSION 3.10)
 project(client CXX)
@@ -92,8 +92,8 @@ HAS_MPI = "USE_MPI:BOOL=ON" in CACHE
 
 @contextlib.contextmanager
 def manifests_kept():
-    """Installing writes lists of what it copied into the build folder, one of which `uninstall` reads; packaging does, too.
-    The lists are afterwards as they were before. One entry of ctest at a time does this: see its RESOURCE_LOCK."""
+    """Restores the lists of installed files in the build folder, which installing and packaging overwrite and
+    `uninstall` reads. One ctest entry at a time may do this: see its RESOURCE_LOCK."""
     def manifests():
         return glob.glob(os.path.join(glob.escape(BUILD), "install_manifest*.txt"))
 
@@ -113,7 +113,7 @@ def manifests_kept():
 
 
 class InstalledTest(unittest.TestCase):
-    """Every class has a folder of its own, and what its prepare() installs there."""
+    """Every class has its own folder, into which prepare() installs."""
 
     @classmethod
     def setUpClass(cls):
@@ -128,7 +128,7 @@ class InstalledTest(unittest.TestCase):
 
     @staticmethod
     def run_whole(*command, **environment):
-        """What a command that has to succeed prints. It knows nothing of the build folder."""
+        """The output of a command that must succeed. Its environment does not name the build folder."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LAYRUB", "LD_"))}
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False,
                               env={**clean, "GLOG_log_dir": os.getcwd(), **environment})
@@ -137,7 +137,7 @@ class InstalledTest(unittest.TestCase):
         return done.stdout
 
     def check_programs(self, prefix, python):
-        """The programs below `prefix` and the Python package in the folder `python` do their work."""
+        """Checks that the programs below `prefix` and the Python package in the folder `python` work."""
         model = os.path.join(SOURCE, "models/resnet18/train_val.prototxt")
         for name in ("layrub", "caffe"):
             said = self.run_whole(f"{prefix}/bin/{name}", "plan", f"--model={model}", "--batch=2", "--format=json")
@@ -164,12 +164,12 @@ class Installed(InstalledTest):
     def test_programs_and_python_run(self):
         self.check_programs(self.prefix, f"{self.prefix}/python")
 
-    def test_what_uses_onednn_and_mpi_is_beside_the_library(self):
+    def test_libraries_for_onednn_and_mpi_are_next_to_the_library(self):
         self.assertEqual(HAS_ONEDNN, os.path.exists(f"{self.library}/libcaffe_onednn.so"))
         self.assertEqual(HAS_MPI, os.path.exists(f"{self.library}/liblayrub_mpi.so"))
 
     def build_client(self, folder, where):
-        """By find_package(Caffe), which the definition `where` tells where to look."""
+        """Builds a client with find_package(Caffe); the definition `where` says where to search."""
         os.mkdir(folder)
         shutil.copy("client.cpp", folder)
         write(f"{folder}/CMakeLists.txt", CMAKE)
@@ -183,7 +183,7 @@ class Installed(InstalledTest):
     def test_a_client_is_built_by_find_package_in_the_build_folder(self):
         self.check_client(self.build_client("in_build", f"Caffe_DIR={BUILD}"), f"{BUILD}/lib")
 
-    def test_a_client_is_built_as_by_a_makefile(self):
+    def test_a_client_is_built_by_a_makefile(self):
         if not self.cpu_only:
             self.skipTest("a build with CUDA: a Makefile also names CUDA's folders")
         self.run_whole("g++", "-std=c++17", "-DCPU_ONLY", f"-I{self.prefix}/include", "client.cpp", "-o", "client",
@@ -199,7 +199,7 @@ class Installed(InstalledTest):
         self.assertRegex(first, r"caffe/common\.hpp:\d+:\d+: error: #error .*need C\+\+17 or later: compile with -std=c\+\+17")
 
     def check_client(self, program, library):
-        """It trains, with the library in the folder `library`."""
+        """Checks that the client trains, with the library in the folder `library`."""
         self.assertIn(f"{library}/libcaffe.so", self.run_whole("ldd", program))
         self.assertRegex(self.run_whole(program, "solver.prototxt"), r"^5 iterations, loss 0\.0\d+\n$")
 
@@ -210,7 +210,7 @@ class DebianPackage(InstalledTest):
 
     @classmethod
     def prepare(cls):
-        # Not compressed: that takes longer than all else.
+        # Not compressed, because that would take most of the time.
         with manifests_kept():
             cls.run_whole("cpack", "-G", "DEB", "--config", f"{BUILD}/CPackConfig.cmake", "-B", cls.folder,
                           "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none")
@@ -225,7 +225,7 @@ class DebianPackage(InstalledTest):
     def matching(self, pattern):
         return sorted(path for path in self.files if re.fullmatch(pattern, path))
 
-    def test_it_says_what_it_is_and_what_it_needs(self):
+    def test_it_has_a_description_and_dependencies(self):
         with open(os.path.join(SOURCE, "CMakeLists.txt")) as file:
             version = re.search(r"project\(Layrub VERSION (\S+)", file.read())[1]
         self.assertEqual(("layrub", version), (self.field("Package"), self.field("Version")))
@@ -239,7 +239,7 @@ class DebianPackage(InstalledTest):
             self.assertTrue(file.readline().startswith(f"layrub ({version}) "))
         self.assertRegex(self.field("Maintainer"), r"^[^<>]+ <[^<>@ ]+@[^<>@ ]+>$")
 
-    def test_everything_is_where_debian_has_it(self):
+    def test_files_are_where_debian_expects_them(self):
         for count, pattern in (
                 (5, r"/usr/bin/(layrub|caffe|convert_imageset|compute_image_mean|extract_features)"),
                 (1, r"/usr/lib/(.+/)?libcaffe\.so\.[\d.]+"),
@@ -257,17 +257,17 @@ class DebianPackage(InstalledTest):
             self.assertTrue(self.matching(r"/usr/lib/python3/dist-packages/caffe/_caffe.*\.so"))
         self.assertEqual([], self.matching(r"/usr/(bin|lib/.*)/(test_(?!net$)|convert_digits).*|.*\.pyc|/usr/local/.+"))
 
-    def test_its_files_belong_to_root_and_nobody_else_may_write_them(self):
+    def test_its_files_belong_to_root_and_are_not_writable_by_others(self):
         for path, (rights, owner) in self.files.items():
             self.assertEqual("root/root", owner, path)
             if not rights.startswith("l"):
                 self.assertRegex(rights, r"^[-d]rw[-x]r-[-x]r-[-x]$", path)
 
-    def test_documents_are_compressed_as_debian_wants_them(self):
+    def test_documents_are_compressed_as_debian_requires(self):
         for path in self.matching(r"/usr/share/(man|doc)/.*\.gz"):
             with open(f"root{path}", "rb") as file:
                 header = file.read(10)
-            self.assertEqual((bytes(4), 2), (header[4:8], header[8]), path)  # no time of day; as small as can be
+            self.assertEqual((bytes(4), 2), (header[4:8], header[8]), path)  # no time stamp; highest compression
             with gzip.open(f"root{path}") as file:
                 self.assertTrue(file.read())
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Counts are computed in 64 bits: blobs beyond 2^31 - 1 values are refused with the layer's name before anything is
-allocated, and buffers that are no blobs may be larger."""
+allocated; buffers other than blobs may be larger."""
 import unittest
 
 from command_line import DigitsTest, run, write
@@ -15,7 +15,7 @@ layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "
 SHAPE = "--data_shape=3,224,224"
 INPUT = 'layer { name: "in" type: "Input" top: "x" input_param { shape { %s } } }\n'
 LARGEST = 2**31 - 1
-# Layers whose output, weights or statistics have more values than that, for an input of modest size.
+# Layers whose output, weights or statistics have too many values for an input of moderate size.
 TOO_LARGE = [
     ("dim: 2 dim: 8 dim: 8", 'type: "Tile" tile_param { axis: 0 tiles: 1000000000 }'),
     ("dim: 1 dim: 1000 dim: 1000", 'type: "InnerProduct" inner_product_param { num_output: 3000 }'),
@@ -50,7 +50,7 @@ class LargeCounts(DigitsTest):
                 write("net.prototxt", text + 'layer { name: "lay" bottom: "x" top: "y" %s }' % layer)
                 self.fails(run("plan", "--model=net.prototxt", "--placement=keep"), "[Ll]ayer lay[ :]")
 
-    def test_columns_of_a_convolution_may_have_more_values(self):
+    def test_the_column_buffer_of_a_convolution_may_have_more_values(self):
         side, channels = 8192, 8
         write("net.prototxt", INPUT % f"dim: 1 dim: {channels} dim: {side} dim: {side}" + """
               layer { name: "conv" type: "Convolution" bottom: "x" top: "y"

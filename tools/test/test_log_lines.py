@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Other programs read Caffe's logs: these lines keep their form byte for byte, and no new line looks like one of them."""
+"""Other programs read Caffe's logs, so these lines must be the same byte for byte, and no other line may look like one
+of them."""
 import re
 import unittest
 
@@ -31,13 +32,13 @@ DEBUG = [
     rf"    \[Backward\] All net params \(data, diff\): L1 norm = \({NUMBER}, {NUMBER}\); "
     rf"L2 norm = \({NUMBER}, {NUMBER}\)",
 ]
-# All lines that parse_log.py and its kin take for progress.
+# All lines that parse_log.py and similar programs take for progress.
 PROGRESS = re.compile(rf"Iteration \d+ \(|Iteration \d+, (loss = {NUMBER}|lr = {NUMBER}|Testing net \(#\d+\))$")
 
 
 class LogLines(DigitsTest):
     def lines(self, result):
-        """What follows the prefix, of each line that has one."""
+        """The text after the prefix, for each line that has one."""
         self.assertEqual(0, result.code, result.last)
         matches = (PREFIX.fullmatch(line) for line in result.err.splitlines())
         return [match.group(1) for match in matches if match]

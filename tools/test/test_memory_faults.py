@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Planning and training in which one allocation, or one access to the spill file, fails: each time the program ends
-with one sentence and exit code 1, or as if nothing had failed (where it has memory to give back, and tries again)."""
+"""Planning and training in which one allocation, or one access to the spill file, fails. The program must end with one
+sentence and exit code 1, or succeed (if it can free memory and try again)."""
 import os
 import shutil
 import subprocess
@@ -42,7 +42,7 @@ SPILLED = r"spill file spilled.*: (No space left on device|Input/output error)"
 
 
 def spread(count, most):
-    """Calls 1 to `count`, or `most` of them: the first ones, and then further and further apart."""
+    """Calls 1 to `count`, or `most` of them: the first ones, and then at growing distances."""
     if count <= most:
         return range(1, count + 1)
     return sorted({round(count ** (i / (most - 1))) for i in range(most)})
@@ -99,17 +99,17 @@ class MemoryFaults(unittest.TestCase):
                     self.assertEqual([], os.listdir("spilled"))
         return counts, failed
 
-    def test_memory_of_arenas_and_pools(self):
+    def test_failing_allocations_of_arenas_and_pools_are_reported(self):
         for name in RUNS:
             counts, failed = self.check(name, ["large"], MEMORY, 25)
             self.assertEqual(failed > 0, counts["large"] > 0, name)
 
-    def test_any_memory(self):
+    def test_any_failing_allocation_is_reported(self):
         for name in ("plan", "spill"):
             _, failed = self.check(name, ["new"], MEMORY, 24)
             self.assertGreater(failed, 10)
 
-    def test_a_spill_file_whose_disk_fills_or_is_read_back_with_an_error(self):
+    def test_errors_of_a_spill_file_are_reported(self):
         for kinds, error in ((["reserve", "write"], 28), (["write", "read"], 5)):
             counts, failed = self.check("spill", kinds, SPILLED, 12, error)
             self.assertGreater(min(counts[kind] for kind in kinds), 0)

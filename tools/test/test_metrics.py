@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""metrics.jsonl of `layrub train --report`: one line for each iteration and test, whole however training ends."""
+"""metrics.jsonl of `layrub train --report`: one complete line for each iteration and test, however training ends."""
 import json
 import math
 import os
@@ -24,7 +24,7 @@ def read(path="report/metrics.jsonl"):
 
 
 def steady(lines):
-    """Without what differs from run to run."""
+    """The lines without what differs from run to run."""
     return [{key: value for key, value in line.items() if key != "seconds"} for line in lines]
 
 
@@ -35,7 +35,7 @@ class Metrics(DigitsTest):
         self.assertEqual(0, result.code, result.last)
         return result
 
-    def test_each_iteration_and_each_test_has_a_line_that_says_what_the_log_says(self):
+    def test_each_iteration_and_each_test_has_a_line_with_the_values_of_the_log(self):
         write("solver.prototxt", SOLVER.replace('"fixed"', '"step" gamma: 0.5 stepsize: 2').replace(
             "display: 2", "display: 1 average_loss: 3").replace("max_iter: 4", "max_iter: 8"))
         smallest = self.plan("--solver=solver.prototxt")["smallest_budget_bytes"]
@@ -68,7 +68,7 @@ class Metrics(DigitsTest):
         for name, value in lines[-1]["scores"].items():
             self.assertAlmostEqual(scores[name], value, 6)
 
-    def test_a_resumed_training_goes_on_in_the_file_of_one_that_never_stopped(self):
+    def test_a_resumed_training_writes_the_same_file_as_an_uninterrupted_one(self):
         write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 8 snapshot: 3"))
         self.report()
         whole = steady(read())
@@ -82,7 +82,7 @@ class Metrics(DigitsTest):
     def metrics_files(self):
         return sorted(name for name in os.listdir("report") if "metrics" in name)
 
-    def test_lines_that_are_run_again_stay_in_another_file(self):
+    def test_lines_of_repeated_iterations_are_kept_in_another_file(self):
         write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 4 snapshot: 2"))
         self.report()
         before = read()
@@ -96,7 +96,7 @@ class Metrics(DigitsTest):
         self.assertEqual(before, read("report/metrics.1.jsonl"))
         self.assertEqual(after, read("report/metrics.2.jsonl"))
 
-    def test_a_last_line_that_was_cut_short_is_dropped_without_a_copy(self):
+    def test_an_incomplete_last_line_is_dropped_without_a_copy(self):
         write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 4 snapshot: 2"))
         self.report()
         whole = read()
@@ -110,7 +110,7 @@ class Metrics(DigitsTest):
         self.assertNotIn("are cut", result.err)
         self.assertEqual(["metrics.jsonl"], self.metrics_files())
 
-    def test_another_training_puts_the_report_aside(self):
+    def test_another_training_renames_the_old_report(self):
         write("net.prototxt", TINY_NET)
         names = [("report", "html"), ("memory", "svg"), ("map", "svg"), ("trace", "json"), ("metrics", "jsonl")]
         write("solver.prototxt", TINY_SOLVER % (0.01, 3) + "snapshot: 2\n")
@@ -126,7 +126,7 @@ class Metrics(DigitsTest):
                 self.assertEqual(first[name], file.read())
             self.assertIn(f"report/{name}.2.{end}", result.err)
             self.assertGreater(os.path.getsize(f"report/{name}.{end}"), 0)
-        # One that goes on writes its report anew.
+        # A resumed training overwrites its report.
         before = sorted(os.listdir("report"))
         self.report("--snapshot=run_iter_2.solverstate")
         self.assertEqual(sorted(before + ["metrics.3.jsonl"]), sorted(os.listdir("report")))
@@ -136,7 +136,7 @@ class Metrics(DigitsTest):
             text = re.search(r'<script type="application/json" id="data">(.*?)</script>', file.read(), re.S)[1]
         return json.loads(text)["metrics"]
 
-    def test_curves_of_a_long_training_are_thinned_each_and_keep_their_ends(self):
+    def test_each_curve_of_a_long_training_is_thinned_and_keeps_its_ends(self):
         write("net.prototxt", TINY_NET)
         write("solver.prototxt", TINY_SOLVER % (0.01, 7000) + "test_iter: 1 test_iter: 1 test_interval: 1\n"
               'test_net: "net.prototxt" test_net: "net.prototxt"\n')
@@ -149,7 +149,7 @@ class Metrics(DigitsTest):
             self.assertTrue(3000 < len(iterations) <= 4001, len(iterations))
             self.assertLessEqual(max(b - a for a, b in zip(iterations, iterations[1:])), 2)
 
-    def test_another_training_puts_the_file_aside(self):
+    def test_another_training_renames_the_old_file(self):
         write("net.prototxt", TINY_NET)
         for rate in (0.01, 0.02, 0.03):
             write("solver.prototxt", TINY_SOLVER % (rate, 3))
@@ -159,17 +159,17 @@ class Metrics(DigitsTest):
         rates = [{line["lr"] for line in read(f"report/metrics{number}.jsonl")} for number in (".1", ".2", "")]
         self.assertEqual([{0.01}, {0.02}, {0.03}], rates)
 
-    def test_a_file_that_holds_something_else_is_refused_and_left_alone(self):
+    def test_a_file_with_other_contents_is_refused_and_not_changed(self):
         write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 4 snapshot: 2"))
         self.report()
         for text in ('{"iteration":0}\nno JSON\n', '{"iteration":0}\n7\n'):
             write("report/metrics.jsonl", text)
             result = run("train", "--solver=solver.prototxt", "--report=report", "--snapshot=run_iter_2.solverstate")
-            self.fails(result, r"report/metrics.jsonl, line 2 is no JSON object: move the file away")
+            self.fails(result, r"report/metrics.jsonl, line 2 is not a JSON object: move the file away")
             with open("report/metrics.jsonl") as file:
                 self.assertEqual(text, file.read())
 
-    def test_what_is_no_file_is_refused_before_training(self):
+    def test_paths_that_are_not_regular_files_are_refused_before_training(self):
         write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 4 snapshot: 2"))
         self.report()
         for replace in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
@@ -198,7 +198,7 @@ class Metrics(DigitsTest):
         self.assertEqual(4, len(tests[0]["scores"]["scores"]))
         self.assertIsInstance(tests[0]["scores"]["loss"], float)
 
-    def test_a_killed_training_leaves_whole_lines_of_all_that_it_did(self):
+    def test_a_killed_training_leaves_complete_lines_of_all_iterations(self):
         write("net.prototxt", TINY_NET)
         write("solver.prototxt", TINY_SOLVER % (0.01, 100000000))
         with subprocess.Popen([os.path.join(BIN, "layrub"), "train", "--solver=solver.prototxt", "--report=report"],
@@ -228,8 +228,8 @@ class Metrics(DigitsTest):
         for name in ("report.html", "memory.svg", "map.svg", "trace.json", "metrics.jsonl"):
             self.assertGreater(os.path.getsize("report/" + name), 0, name)
 
-    def test_a_report_whose_metrics_are_gone_or_damaged_has_no_curves(self):
-        # Some milliseconds an iteration, so that no line is left out of the curves.
+    def test_a_report_with_missing_or_damaged_metrics_has_no_curves(self):
+        # Some milliseconds per iteration, so that no line is left out of the curves.
         write("net.prototxt", TINY_NET.replace("dim: 2 dim: 3", "dim: 500 dim: 2000").replace("dim: 2 dim: 2", "dim: 500 dim: 2"))
         write("solver.prototxt", TINY_SOLVER % (1e-9, 1000000))
 
@@ -238,7 +238,7 @@ class Metrics(DigitsTest):
                 file.write("no JSON\n")
 
         for change, words in ((lambda: os.remove("report/metrics.jsonl"), "cannot read report/metrics.jsonl: No such file"),
-                              (damage, r"report/metrics.jsonl, line \d+ is no JSON object")):
+                              (damage, r"report/metrics.jsonl, line \d+ is not a JSON object")):
             with subprocess.Popen([os.path.join(BIN, "layrub"), "train", "--solver=solver.prototxt", "--report=report"],
                                   stderr=subprocess.PIPE, text=True,
                                   env=dict(os.environ, GLOG_log_dir=os.getcwd())) as process:
@@ -258,7 +258,7 @@ class Metrics(DigitsTest):
             self.assertRegex(warnings[0], f"The report has no curves of the training: {words}")
             self.assertEqual([], self.page_metrics())
 
-    def test_training_goes_on_where_the_file_cannot_grow(self):
+    def test_training_goes_on_if_the_file_cannot_grow(self):
         write("net.prototxt", TINY_NET)
         write("solver.prototxt", TINY_SOLVER % (0.01, 200))
         done = subprocess.run([os.path.join(BIN, "layrub"), "train", "--solver=solver.prototxt", "--report=report"],
@@ -269,7 +269,7 @@ class Metrics(DigitsTest):
         self.assertEqual(1, len(warnings), done.stderr[-1500:])
         self.assertIn("Training goes on", warnings[0])
         self.assertIn("Optimization Done.", done.stderr)
-        # The report is larger, too: that is an error, the metrics are none.
+        # The report exceeds the limit, too: that is an error, but failing metrics are not.
         self.assertEqual(1, done.returncode, done.stderr[-1500:])
         self.assertRegex(done.stderr.splitlines()[-1], r"report/\w+\.(svg|html|json)\b")
         lines = read()

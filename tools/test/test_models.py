@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Plans for the nets of models/ and for deep ones: proved by the independent check, and within known bounds.
-
+"""Plans for the nets of models/ and for deep ones are accepted by the independent checker and within known bounds.
 ctest has an entry for each test of Committed, and one for each other class."""
 import os
 import sys
@@ -14,7 +13,7 @@ from verify_plan import verify  # noqa: E402
 
 from command_line import nightly, sample  # noqa: E402
 
-# All that the original Layrub held on its device, batch 32, in MB: ACM TACO 15(3), art. 37, 2018.
+# Device memory of the original Layrub in all, batch 32, in MB: ACM TACO 15(3), art. 37, 2018.
 PAPER_MB = {34: 1257, 50: 1805, 302: 3448, 695: 5968, 1001: 7901, 1172: 9022, 1304: 9872, 1517: 11239}
 
 
@@ -31,7 +30,7 @@ class ModelsTest(unittest.TestCase):
 
 
 class Committed(ModelsTest):
-    """test_NAME, for each folder of models/: every strategy has a proved plan for it; sampled: each one for some net."""
+    """test_NAME, for each folder of models/: every strategy has a valid plan; sampled: each strategy for some net."""
 
     def check(self, net):
         names = strategies()
@@ -55,8 +54,8 @@ for name in NETS:
 
 class Ladders(ModelsTest):
 
-    def test_the_ladders_of_the_papers_hold(self):
-        """vDNN moves layers' inputs; SuperNeurons climbs from liveness to caching to recomputing."""
+    def test_strategies_that_save_more_take_fewer_bytes(self):
+        """vDNN offloads layers' inputs; SuperNeurons goes from liveness to caching to recomputation."""
         for net in sample(("alexnet", "vgg16", "googlenet", "resnet50"), 2):
             with self.subTest(net=net):
                 model = os.path.join(MODELS, net, "train_val.prototxt")
@@ -83,7 +82,8 @@ class Deep(ModelsTest):
         for strategy in sample(strategies(), 4):
             with self.subTest(strategy=strategy):
                 shallow, deep = (plan(model, strategy)[1] for model in models)
-                # Measured: 0.8 to 4.3 times as long for five times as many layers. Their square is 25.
+                # Measured: 0.8 to 4.3 times as long for five times as many layers. Quadratic time would be 25 times as
+                # long.
                 self.assertLess(deep.cpu_seconds, 12 * shallow.cpu_seconds)
                 self.assertLess(deep.rss_bytes, 1024 * MIB)
 
@@ -95,7 +95,7 @@ class Deep(ModelsTest):
         self.assertLess(said["predicted_seconds"], 1.5 * said["keep_seconds"])
 
     @nightly
-    def test_a_second_search_for_very_large_nets_is_made_on_demand_only(self):
+    def test_very_large_nets_are_searched_a_second_time_on_demand_only(self):
         model = generate("resnet", self.folder, "--blocks=3,60,2300,3")
         unasked, asked = (plan(model, "auto", *flags)[0] for flags in ((), ("--smallest_budget",)))
         self.assertIsNone(unasked["smallest_budget_bytes"])

@@ -44,7 +44,7 @@ class OwnLayers(unittest.TestCase):
         write(name + ".prototxt", NET % layer)
         return "--solver=" + write(name + ".solver", SOLVER % (name + ".prototxt", name))
 
-    def test_of_types_and_class_names_that_the_library_has_run_in_its_place(self):
+    def test_with_the_types_and_class_names_of_library_layers_replace_them(self):
         ours = self.solver("ours", 'type: "Power" power_param { scale: 2 }')
         self.assertEqual(0, run("train", ours).code)
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "libraries/own_types.cpp")) as source:
@@ -57,12 +57,12 @@ class OwnLayers(unittest.TestCase):
                 same = run("diff", "own_iter_5.caffemodel", "ours_iter_5.caffemodel")
                 self.assertIn("weights bit-equal: yes", same.out)
 
-    def test_have_no_registry_of_their_own(self):
+    def test_use_the_registry_of_the_program(self):
         symbols = subprocess.run(["nm", "-DC", OWN_TYPES], capture_output=True, text=True, check=True).stdout
         self.assertRegex(symbols, r"\bU caffe::LayerRegistry<float>::AddCreator")
         self.assertNotRegex(symbols, r"(?m)^[0-9a-f]+ . .*caffe::(LayerRegistry|SolverRegistry)<")
 
-    def test_are_derived_from_ours(self):
+    def test_may_be_derived_from_library_layers(self):
         for own, ours in (('type: "MyProduct" inner_product_param { num_output: 3 }',
                            'type: "InnerProduct" inner_product_param { num_output: 3 }'),
                           ('type: "Normalize" norm_param { across_spatial: true channel_shared: false }',) * 2):
@@ -73,7 +73,7 @@ class OwnLayers(unittest.TestCase):
                 same = run("diff", "own_iter_5.caffemodel", "ours_iter_5.caffemodel")
                 self.assertIn("weights bit-equal: yes", same.out)
 
-    def test_what_they_throw_is_told(self):
+    def test_exceptions_that_they_throw_are_reported(self):
         done = run("train", self.solver("own", 'type: "Throwing"'), "--load=" + DERIVED)
         self.assertEqual(1, done.code)
         self.assertIn("the layer threw this", done.last)
@@ -84,7 +84,7 @@ class OwnLayers(unittest.TestCase):
             done = run(command, "--model=own.prototxt", "--load=" + LIBRARY, *flags)
             self.assertEqual(0, done.code, done.last)
 
-    def test_are_told_where_they_are_missing(self):
+    def test_are_named_if_they_are_missing(self):
         done = run("train", "--solver=own.solver")
         self.assertEqual(1, done.code)
         self.assertRegex(done.err, "unknown layer type: MyDoubler(.|\\n)*--load=my_layers.so")
@@ -99,7 +99,7 @@ class OwnLayers(unittest.TestCase):
             self.assertEqual(1, done.code)
             self.assertRegex(done.last, f"layrub: --load=.*: {name} cannot be loaded: .*{name}")
         for name, why in (("pipe.so", "it is no regular file"), ("folder.so", "it is no regular file"),
-                          ("failing.so", "code that it runs as it is loaded has failed: this library never loads")):
+                          ("failing.so", "its initialization code has failed: this library never loads")):
             done = run("train", "--solver=own.solver", "--load=" + name)
             self.assertEqual((1, f"layrub: --load={name}: {name} cannot be loaded: {why}"), (done.code, done.last))
         shutil.copy(LIBRARY, "twice.so")  # another file, the same types
@@ -114,8 +114,8 @@ class OwnLayers(unittest.TestCase):
         for flag in ("load", "weights", "stage", "data_shape", "debug", "top_shape"):
             for given in ([f"--{flag}=a", f"--{flag}=b"], [f"--{flag}", "a", f"-{flag}=b"]):
                 done = run("plan", *given)
-                self.assertEqual((1, f"layrub: --{flag} is given twice, and holds a list: join the values by a comma, "
-                                     f"as --{flag}=a,b."), (done.code, done.last))
+                self.assertEqual((1, f"layrub: --{flag} is given twice, but holds a list: join the values with a comma, "
+                                     f"as in --{flag}=a,b."), (done.code, done.last))
 
     def test_libraries_that_lack_a_type_are_named(self):
         solver = self.solver("own", 'type: "MyTripler"')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tries training with several solvers as a user would."""
+"""Training with several solvers."""
 import json
 import os
 import re
@@ -58,7 +58,7 @@ class ParallelTraining(DigitsTest):
         self.fails(run("train", solver, "--cpu_solvers=2", "--placement=hybrid", "--device_memory=64KiB"),
                    "--device_memory=", code=2)
 
-    def test_a_plan_counts_on_a_part_of_the_link(self):
+    def test_a_plan_uses_its_share_of_the_link(self):
         def seconds(*args):
             return self.plan("--solver=solver.prototxt", "--placement=inter", *args)["predicted_seconds"]
         alone = seconds("--machine=k40")

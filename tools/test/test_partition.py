@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tries nets that are divided among devices, as a user would: plans, and training with processes of mpirun."""
+"""Nets that are divided among devices: plans, and training with processes of mpirun."""
 import json
 import os
 import re
@@ -15,7 +15,7 @@ PARTITIONS = ("auto", "tofu", "data", "chop", "rows")
 
 
 class Plans(DigitsTest):
-    def test_tell_of_each_device_and_of_what_goes_between_them(self):
+    def test_report_each_device_and_the_bytes_between_them(self):
         plans = dict(zip(PARTITIONS, at_once(self.plan, PARTITIONS)))
         for name, plan in plans.items():
             with self.subTest(partition=name):
@@ -28,7 +28,7 @@ class Plans(DigitsTest):
         for rival in ("data", "chop", "rows"):
             self.assertLessEqual(plans["tofu"]["received_bytes"], plans[rival]["received_bytes"], rival)
             self.assertLessEqual(plans["auto"]["predicted_seconds"], 1.001 * plans[rival]["predicted_seconds"], rival)
-        # The weights of the large layers are cut, so that each device has a part of the state.
+        # The weights of the large layers are divided, so that each device has a part of the state.
         whole = json.loads(run(*PLAN, "--format=json").out)
         self.assertLess(plans["tofu"]["persistent_bytes"], 0.3 * whole["persistent_bytes"])
         self.assertGreater(plans["data"]["persistent_bytes"], 0.99 * whole["persistent_bytes"])
@@ -53,12 +53,12 @@ class Plans(DigitsTest):
         self.assertIn("num_output: 4096", text)  # of fc6 or fc7, along the inputs
         self.assertIn("num_output: 2048", text)  # of the other, along the outputs
 
-    def test_divide_the_memory_that_a_net_does_not_fit(self):
+    def test_fit_a_net_that_one_device_does_not_hold(self):
         budget = "--device_memory=400MiB"
         self.assertEqual(2, run(*PLAN, budget, "--host_memory=0").code)
         self.assertEqual(0, run(*PLAN, budget, "--host_memory=0", "--devices=8").code)
 
-    def test_refuse_what_makes_no_sense(self):
+    def test_refuse_invalid_flags(self):
         for text, *args in (("--largest_batch is for one device", "--devices=2", "--largest_batch"), ("--devices=3: a net is divided in halves", "--devices=3"),
                             ("--devices=0: ", "--devices=0"),
                             ("--partition=zebra: there is no such partition; there are auto, tofu,", "--devices=2", "--partition=zebra"),
@@ -85,7 +85,7 @@ class Processes(RanksTest):
         for a, b in zip(expected, found):
             self.assertAlmostEqual(a, b, delta=2e-4 * max(1, abs(a)))
 
-    def test_learn_what_one_learns(self):
+    def test_train_the_same_weights_as_one_process(self):
         write("solver.prototxt", SOLVER + "snapshot: 2")
         one = run("train", "--solver=solver.prototxt", "--threads=1")
         self.assertEqual(0, one.code, one.last)
@@ -96,7 +96,7 @@ class Processes(RanksTest):
             self.assertEqual(0, divided.code, divided.last)
             self.same_losses(expected, divided.err)
             self.assertEqual(1, divided.err.count("Optimization Done.\n") - 1, "one process writes the log")
-        # One process goes on from what four have written, and two from what one has.
+        # One process resumes from a snapshot of four, and two from a snapshot of one.
         rest = run("train", "--solver=solver.prototxt", "--threads=1", "--snapshot=run_iter_2.solverstate")
         self.assertEqual(0, rest.code, rest.last)
         self.same_losses(losses(rest.err), one.err[one.err.index("Iteration 2 "):])
@@ -105,7 +105,7 @@ class Processes(RanksTest):
         self.assertEqual(0, rest.code, rest.last)
         self.same_losses(losses(rest.err), one.err[one.err.index("Iteration 2 "):])
 
-    def test_train_where_no_plan_of_the_whole_net_fits(self):
+    def test_train_if_no_plan_of_the_whole_net_fits(self):
         write("solver.prototxt", SOLVER)
         budget = self.plan("--solver=solver.prototxt")["state_floor_bytes"] - 1
         tight = ("train", "--solver=solver.prototxt", "--threads=1", "--device_memory=%d" % budget)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `layrub plan` answers: in words, in keys, and always what `layrub train` would do."""
+"""The output of `layrub plan`, as text and as JSON, agrees with what `layrub train` does."""
 import re
 import unittest
 
@@ -9,7 +9,7 @@ MIB = 2 ** 20
 
 DIGITS = "--solver=solver.prototxt"
 RESNET = f"--model={SOURCE}/models/resnet18/train_val.prototxt"
-# All strategies but auto, which may find less once it has a budget.
+# All strategies but auto, which may find a smaller plan if it knows a budget.
 NOT_SEARCHING = ("keep", "liveness", "intra", "inter", "hybrid", "sqrt", "vdnn_all", "vdnn_all_fast", "vdnn_conv",
                  "vdnn_conv_fast", "vdnn_dyn", "superneurons")
 # A net that reads data and allows no other batch than its own.
@@ -35,18 +35,18 @@ class PlanReport(DigitsTest):
             self.assertEqual(line, line.rstrip())
         return result.out
 
-    def test_every_history_of_the_solver_counts(self):
+    def test_the_history_of_every_solver_type_is_counted(self):
         resident = {}
         for kind, more in (("SGD", "momentum: 0.9"), ("AdaGrad", ""), ("AdaDelta", "momentum: 0.95"), ("Adam", "")):
             write("kind.prototxt", """net: "examples/digits/train_test.prototxt" test_iter: 1 test_interval: 4 type: "%s"
                   base_lr: 0.1 lr_policy: "fixed" %s""" % (kind, more))
             resident[kind] = self.plan("--solver=kind.prototxt", "--placement=keep")["persistent_bytes"]
-        parameters = resident["SGD"] // 3  # beside them, their gradients and one history
+        parameters = resident["SGD"] // 3  # the rest is their gradients and one history
         self.assertEqual(resident["SGD"], resident["AdaGrad"])
         self.assertEqual(resident["Adam"], resident["AdaDelta"])
         self.assertAlmostEqual(parameters, resident["Adam"] - resident["SGD"], delta=0.01 * parameters)
 
-    # In words.
+    # Text output.
 
     def test_the_verdict_comes_first_and_the_answers_last(self):
         text = self.text(RESNET, "--placement=hybrid", "--device_memory=2GiB")
@@ -73,7 +73,7 @@ class PlanReport(DigitsTest):
             self.assertEqual(bool(more), end - begin > 20)
             self.assertEqual(not more, "--all_layers" in lines[end + 1])
 
-    def test_where_nothing_fits_it_says_what_would(self):
+    def test_if_nothing_fits_it_says_what_would(self):
         text = self.text(RESNET, "--placement=keep", "--device_memory=1GiB", code=2)
         self.assertRegex(text, r"^Does not fit: strategy keep needs")
         self.assertRegex(text, r"would help +--placement=\w+ fits, at [\d.]+ x keep's time")
@@ -82,15 +82,15 @@ class PlanReport(DigitsTest):
         self.assertIn("largest batch none: not even one item", flat)
         self.assertRegex(flat, r"would help --placement=\w+ --device_memory=\d+ is the least of all strategies")
 
-    def test_strategies_that_search_are_among_what_would_help(self):
-        self.leave_out_onednn()  # whose workspace may need more than all that a search saves
+    def test_strategies_that_search_are_among_the_advice(self):
+        self.leave_out_onednn()  # its workspace may be larger than all that a search saves
         smallest = self.plan(DIGITS, "--placement=auto", "--device_memory=1")["smallest_budget_bytes"]
         for strategy in ("keep", "hybrid", "superneurons"):
             self.assertGreater(self.plan(DIGITS, "--placement=" + strategy)["smallest_budget_bytes"], smallest)
         text = self.text(DIGITS, "--placement=keep", f"--device_memory={smallest}", code=2)
         self.assertRegex(text, r"would help +--placement=auto fits")
 
-    def test_the_limit_of_the_host_counts_in_every_answer(self):
+    def test_the_limit_of_host_memory_applies_to_every_answer(self):
         flags = (RESNET, "--placement=hybrid", "--host_memory=1MiB")
         text = self.text(*flags, "--device_memory=2GiB", code=2)
         self.assertIn("smallest budget   none is known with this --host_memory", text)
@@ -100,7 +100,7 @@ class PlanReport(DigitsTest):
         fits = self.plan(RESNET, "--placement=" + strategy, "--host_memory=1MiB", f"--device_memory={budget}")
         self.assertEqual("fits", fits["verdict"])
 
-    def test_a_search_knows_a_smallest_budget_where_the_host_has_too_little_for_its_own(self):
+    def test_a_search_reports_the_smallest_budget_of_other_strategies_if_its_own_exceeds_the_host(self):
         flags = (RESNET, "--host_memory=1MiB")
         smallest = self.plan(*flags, "--device_memory=400MiB")["smallest_budget_bytes"]
         self.assertGreater(smallest, self.plan(RESNET)["smallest_budget_bytes"])
@@ -112,7 +112,7 @@ class PlanReport(DigitsTest):
         text = self.text(*k40, "--device_memory=2200MiB", "--batch=300")
         self.assertRegex(text, r"would help +nothing in this machine's memory: keep, which needs [\d.]+ MiB, would\s+save")
 
-    def test_a_net_without_a_loss_is_told_of(self):
+    def test_a_net_without_a_loss_is_noted(self):
         write("deploy.prototxt", DEPLOY)
         self.assertRegex(self.text("--model=deploy.prototxt"), r"note +this net has no loss.*--phase=TEST")
         for flags in (["--model=deploy.prototxt", "--phase=TEST"], [DIGITS]):
@@ -120,18 +120,18 @@ class PlanReport(DigitsTest):
         text = self.text("--model=deploy.prototxt", "--device_memory=1GiB")
         self.assertIn("largest batch     the net's own", text)
 
-    # In keys.
+    # JSON output.
 
-    def test_what_fits_is_not_below_the_smallest_budget(self):
+    def test_plans_that_fit_are_not_below_the_smallest_budget(self):
         model = f"--model={SOURCE}/src/caffe/net/test/nets/lenet.prototxt"
         told, floor = (self.plan(model)[key] for key in ("smallest_budget_bytes", "floor_bytes"))
-        for budget in (told, (told + floor) // 2):  # a search that knows its budget may find less
+        for budget in (told, (told + floor) // 2):  # a search that knows its budget may find a smaller plan
             said = self.plan(model, f"--device_memory={budget}")
             self.assertTrue(budget < told or said["verdict"] == "fits")
             if said["verdict"] == "fits":
                 self.assertLessEqual(said["smallest_budget_bytes"], said["total_device_bytes"])
 
-    def test_the_smallest_budget_is_the_border_and_training_agrees(self):
+    def test_training_fits_the_smallest_budget_and_not_less(self):
         for strategy in ("keep", "hybrid", "sqrt"):
             place = "--placement=" + strategy
             smallest = self.plan(DIGITS, place)["smallest_budget_bytes"]
@@ -165,12 +165,12 @@ class PlanReport(DigitsTest):
             self.assertEqual("fits", self.plan(*args, f"--batch={batch}")["verdict"])
             self.assertEqual("does_not_fit", self.plan(*args, f"--batch={batch + 1}")["verdict"])
         self.assertIsNone(self.plan(RESNET)["largest_batch"])  # there is no budget
-        # The largest blob may have 2^31 - 1 values, whatever a convolution's workspace for one image has.
+        # Blobs may have up to 2^31 - 1 values; a convolution's workspace for one image does not count.
         batch = self.plan(RESNET, "--placement=hybrid", "--device_memory=1TiB")["largest_batch"]
         self.assertEqual((2**31 - 1) // (64 * 112 * 112), batch)
 
     @nightly
-    def test_a_search_finds_the_largest_batch_but_for_hardly_more_than_a_hundredth(self):
+    def test_a_search_finds_the_largest_batch_to_about_one_percent(self):
         for budget in (400 * MIB, 2000 * MIB):
             batch = self.plan(RESNET, f"--device_memory={budget}")["largest_batch"]
             told, beyond = (self.plan(RESNET, f"--batch={items}")["smallest_budget_bytes"]
@@ -178,7 +178,7 @@ class PlanReport(DigitsTest):
             self.assertLessEqual(told, budget)
             self.assertGreater(beyond, budget)
 
-    def test_a_net_that_allows_one_batch_only_is_planned_all_the_same(self):
+    def test_a_net_that_allows_only_one_batch_is_planned(self):
         write("rigid.prototxt", RIGID)
         said = self.plan("--model=rigid.prototxt", "--device_memory=1MiB")
         self.assertEqual(("fits", None), (said["verdict"], said["largest_batch"]))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a terminal shows while the program works: one live line below the log, and nothing of it at the end."""
+"""What a terminal shows while the program works: one progress line below the log, which is erased at the end."""
 import fcntl
 import os
 import pty
@@ -23,7 +23,7 @@ TINY_SOLVER = 'net: "net.prototxt" base_lr: 0.01 lr_policy: "fixed" max_iter: %d
 
 
 class Screen:
-    """A terminal that knows what the program writes: text, line feeds, carriage returns and ESC [ K."""
+    """A terminal that understands what the program writes: text, line feeds, carriage returns and ESC [ K."""
 
     def __init__(self):
         self.lines, self.column, self.rest = [""], 0, ""
@@ -54,7 +54,7 @@ class Screen:
 
 
 class OnTerminal:
-    """The program, with a terminal of its own as all that it writes to and as what sends it Ctrl-C."""
+    """The program in its own terminal, which gets all output and sends Ctrl-C."""
 
     def __init__(self, *args, term="xterm", environment=None):
         self.raw, self.screen = "", Screen()
@@ -62,7 +62,7 @@ class OnTerminal:
         if self.pid == 0:
             fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
             modes = termios.tcgetattr(2)
-            modes[3] |= termios.NOFLSH  # Ctrl-C throws away nothing of what the test has not read yet
+            modes[3] |= termios.NOFLSH  # Ctrl-C does not discard output that the test has not read yet
             termios.tcsetattr(2, termios.TCSANOW, modes)
             os.execve(os.path.join(BIN, "layrub"), ["layrub", *args],
                       environment or dict(os.environ, TERM=term, GLOG_log_dir=os.getcwd(), OPENBLAS_NUM_THREADS="1"))
@@ -76,7 +76,7 @@ class OnTerminal:
                 continue
             try:
                 piece = os.read(self.terminal, 256).decode()
-            except OSError:  # there is nobody left who could write
+            except OSError:  # no process can write any more
                 return None
             self.raw += piece
             self.screen.write(piece)
@@ -95,7 +95,7 @@ class OnTerminal:
         os.write(self.terminal, b"\x03")
 
     def await_signal_handler(self):
-        """Until no SIGINT is pending."""
+        """Waits until no SIGINT is pending."""
         for _ in range(6000):
             with open(f"/proc/{self.pid}/status") as file:
                 pending = re.findall(r"(?:SigPnd|ShdPnd):\t(\w+)", file.read())
@@ -113,7 +113,7 @@ class OnTerminal:
         return os.waitstatus_to_exitcode(status), self.screen.lines
 
     def shown(self):
-        """All that was on the live line."""
+        """All texts that were on the progress line."""
         texts = [re.split(r"[\r\n\x1b]", text)[0] for text in self.raw.split("\r\x1b[K")[1:]]
         return [text for text in texts if text and not PREFIX.match(text)]
 
@@ -134,8 +134,9 @@ class Progress(DigitsTest):
         return program
 
     def ends_like_a_pipe(self, *args):
-        """On a terminal the program leaves the lines that it writes to pipes, and no others. What it has shown."""
-        with unittest.mock.patch.dict(os.environ, OPENBLAS_NUM_THREADS="1"):  # as on the terminal: sums depend on it
+        """Checks that the program leaves on a terminal the same lines as in a pipe. Returns the progress lines."""
+        # as on the terminal, because sums depend on it
+        with unittest.mock.patch.dict(os.environ, OPENBLAS_NUM_THREADS="1"):
             piped = run(*args)
         self.assertEqual(0, piped.code, piped.last)
         self.assertNotIn("\r", piped.err + piped.out)
@@ -150,13 +151,13 @@ class Progress(DigitsTest):
         self.assertLess(max(map(len, shown), default=0), COLUMNS)
         return shown
 
-    def test_training_shows_how_far_it_is_below_its_log(self):
+    def test_training_shows_progress_below_its_log(self):
         write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 200").replace(
             "test_interval: 4", "test_interval: 50").replace("display: 2", "display: 20"))
         shown = self.ends_like_a_pipe("train", "--solver=solver.prototxt", "--deterministic", "--device_memory=64MiB")
         self.assertRegex(shown[0], r"^(iteration 0 of 200, [\d.]+ of 64\.0 MiB|testing net 0: batch 1 of 1)$")
 
-    def test_training_shows_how_fast_it_is_and_what_it_takes_of_its_budget(self):
+    def test_training_shows_its_rate_and_its_use_of_the_budget(self):
         write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 100000000").replace(
             "test_interval: 4", "test_interval: 100000000").replace("display: 2", "display: 0"))
         program = self.start("train", "--solver=solver.prototxt", "--device_memory=64MiB")
@@ -205,7 +206,7 @@ class Progress(DigitsTest):
         program.read(until="^iteration 0 of 10, 0.0 MiB$")
         program.press_ctrl_c()
         program.read(until=r"\^C$")
-        program.await_signal_handler()  # two signals at once would be one
+        program.await_signal_handler()  # two pending signals would count as one
         program.press_ctrl_c()
         code, lines = program.end()
         self.assertEqual(128 + signal.SIGINT, code)
@@ -216,8 +217,8 @@ class Progress(DigitsTest):
         smallest = self.plan("--solver=solver.prototxt")["smallest_budget_bytes"]
         self.ends_like_a_pipe("plan", "--solver=solver.prototxt", f"--device_memory={smallest}")
 
-    def test_long_planning_shows_what_it_does_and_ends_with_ctrl_c(self):
-        # Less than a second shows nothing: where plans take no longer, the many plans for the largest batch do.
+    def test_long_planning_shows_progress_and_ends_with_ctrl_c(self):
+        # Nothing is shown in the first second. The search for the largest batch takes longer than that.
         program = self.start("plan", f"--model={SOURCE}/models/resnet50/train_val.prototxt", "--data_shape=3,224,224",
                              "--batch=256", "--machine=k40", "--device_memory=3GiB", "--host_memory=4GiB", "--largest_batch")
         program.read(until=r"^looking for (plans of \d+ operations|the largest batch.*), \d+s$")
@@ -239,7 +240,7 @@ class Progress(DigitsTest):
             logs = [name for name in set(os.listdir("/tmp")) - before if f".{program.process}" in name]
             self.assertEqual([], logs)
 
-    def test_a_terminal_that_cannot_wipe_shows_the_log_alone(self):
+    def test_a_terminal_that_cannot_erase_lines_shows_only_the_log(self):
         program = self.start("train", "--solver=solver.prototxt", term="dumb")
         code, _ = program.end()
         self.assertEqual(0, code)
@@ -247,7 +248,7 @@ class Progress(DigitsTest):
         self.assertNotRegex(program.raw, r"iteration \d+ of")
 
     def clean(self, lines):
-        """Each line is blank, of the log, or the program's last word."""
+        """Checks that each line is blank, a log line, or the program's last message."""
         self.assertEqual("", lines[-1])
         begins = [i for i, line in enumerate(lines) if PREFIX.match(line)]
         for i, line in enumerate(lines):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The examples in Python: each learns what its README says, and trains to the same weights in little more than the floor of
-its memory. The package caffe is where PYTHONPATH says. ctest has an entry for each class of tests."""
+"""The examples in Python: each learns as its README says, and trains the same weights in little more memory than the
+floor. PYTHONPATH has the package caffe. ctest has an entry for each class."""
 import os
 import re
 import subprocess
@@ -16,7 +16,7 @@ PACKAGE = os.environ.get("PYTHONPATH") or os.path.join(os.path.dirname(BIN), "py
 class PythonExample(Example):
 
     def python(self, *args):
-        """What became of a script, run as its README says."""
+        """Runs a script as its README says. Returns its result."""
         return Result(subprocess.run([sys.executable, *args], capture_output=True, text=True, timeout=120, check=False,
                                      env=dict(os.environ, PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1")))
 
@@ -30,7 +30,7 @@ class NetSurgery(PythonExample):
     def prepare(cls):
         cls.make_digits()
 
-    def test_a_page_is_read_at_once_as_window_by_window(self):
+    def test_a_page_is_classified_at_once_as_window_by_window(self):
         self.assertGreaterEqual(self.train(self.solver)["accuracy"], 0.95)
         result = self.python(self.script)
         self.assertEqual(0, result.code, result.last)
@@ -51,7 +51,7 @@ class NetSurgery(PythonExample):
     def test_a_budget_gives_the_same_weights(self):
         self.same_in_a_budget(self.solver)
 
-    def test_weights_that_are_not_there(self):
+    def test_missing_weights_are_named(self):
         result = self.python(self.script, "missing.caffemodel")
         self.assertEqual(1, result.code)
         self.assertIn("missing.caffemodel", result.last)
@@ -73,10 +73,10 @@ class PythonDataLayer(PythonExample):
         self.assertGreaterEqual(self.train(self.solver)["accuracy"], 0.96)
 
     def test_a_budget_gives_the_same_weights(self):
-        # A plan asks no layer that has no bottoms: the shapes of its tops are told.
+        # `layrub plan` does not run the Python data layer, so flags give the shapes of its tops.
         self.same_in_a_budget(self.solver, plan_flags=["--data_shape=data:1,8,8,label:1", "--batch=100"])
 
-    def test_two_solvers_learn_from_data_of_their_own(self):
+    def test_two_solvers_train_on_their_own_data(self):
         solver = self.changed(self.solver, max_iter=20, test_interval=20)
         alone, together = (self.train(solver, f"--cpu_solvers={count}")["loss"] for count in (1, 2))
         self.assertNotEqual(alone, together)
@@ -94,7 +94,7 @@ solver.solve()
         self.train(self.changed(self.solver, max_iter=8, snapshot_prefix='"program"'))
         self.make("layrub", "diff", "python_iter_8.caffemodel", "program_iter_8.caffemodel")
 
-    def test_parameters_that_make_no_sense(self):
+    def test_invalid_parameters_are_refused(self):
         with open(self.net) as file:
             text = file.read()
         for old, new, pattern in (('"part": "train"', '"part": "all"', "'all'"),

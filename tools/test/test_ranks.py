@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tries training with processes that mpirun starts, as a user would."""
+"""Training with processes that mpirun starts."""
 import os
 import re
 import shutil
@@ -20,7 +20,7 @@ LONG = SOLVER.replace("max_iter: 4", "max_iter: 10000000").replace("test_interva
 
 
 def start(ranks, *args):
-    """`args` of layrub; or further ones of mpirun, the program, and its own."""
+    """Starts layrub with `args`; or `args` are further arguments of mpirun, a program, and its arguments."""
     program = [] if args[0].startswith("-") else [LAYRUB]
     return subprocess.Popen(["mpirun", "-np", str(ranks), *program, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True, env=dict(ENVIRONMENT, GLOG_log_dir=os.getcwd()))
@@ -39,7 +39,7 @@ class RanksTest(DigitsTest):
         self.assertEqual(0, same.code, same.out)
 
     def train_on(self, ranks, line="Iteration 100", *args):
-        """mpirun in the middle of a training, and its processes by rank."""
+        """Starts a training. Returns mpirun, and its processes by rank, once `line` is logged."""
         write("long.prototxt", LONG)
         process = start(ranks, "train", "--solver=long.prototxt", *args)
         for text in process.stderr:
@@ -71,13 +71,14 @@ class RanksTest(DigitsTest):
         result = mpirun(*args)
         self.assertEqual(code, result.code, result.last)
         said = [line for line in result.err.splitlines() if re.match("F|layrub: |ERROR: ", line)]
-        said = [line for line in said if "ended at once by SIGTERM" not in line]  # of mpirun, when another one has failed
+        # from processes that mpirun ends after another has failed
+        said = [line for line in said if "ended at once by SIGTERM" not in line]
         self.assertEqual(1, len(said), result.err[-2000:])
         self.assertIn(text, said[0])
 
 
 class Ranks(RanksTest):
-    def test_learn_the_bits_of_as_many_threads(self):
+    def test_train_the_same_bits_as_as_many_threads(self):
         write("solver.prototxt", SOLVER + "snapshot: 2 average_loss: 3")
         threads = run("train", "--solver=solver.prototxt", "--cpu_solvers=3", "--threads=1")
         self.assertEqual(0, threads.code, threads.last)
@@ -88,11 +89,11 @@ class Ranks(RanksTest):
         self.assert_same("threads_iter_4.caffemodel", "run_iter_4.caffemodel")
         for line in ("Training with 3 solvers", "Iteration 2, lr = ", "Iteration 4, Testing net", "Optimization Done.\n"):
             self.assertEqual(1 + (line[0] == "O"), len(re.findall(line, ranks.err)), line)
-        # A state has the progress of all, whoever wrote it, and goes on in a budget.
+        # A state has the progress of all processes, whichever wrote it, and can be resumed within a budget.
         os.rename("run_iter_4.caffemodel", "whole.caffemodel")
         shutil.copy("run_iter_2.solverstate", "ranks.solverstate")
         for state, args in (("run_iter_2.solverstate", ()), ("threads_iter_2.solverstate", ("--placement=hybrid",))):
-            if state.startswith("threads"):  # it names its weights as they were named then
+            if state.startswith("threads"):  # it has the old name of its weights
                 shutil.copy("threads_iter_2.caffemodel", "run_iter_2.caffemodel")
             again = mpirun(3, "train", "--solver=solver.prototxt", "--threads=1", "--snapshot=" + state, *args)
             self.assertEqual(0, again.code, again.last)
@@ -104,7 +105,7 @@ class Ranks(RanksTest):
         self.assertRegex(self.ends(process, pids, 10), "process rank 1 with PID .* exited on signal 9")
         self.assertNotEqual(0, process.returncode)
 
-    def test_end_within_ten_seconds_when_one_does_not_run_any_more(self):
+    def test_end_within_ten_seconds_when_one_hangs(self):
         def stop(rank):
             process, pids = self.train_on(3)
             os.kill(pids[rank], signal.SIGSTOP)
@@ -133,11 +134,11 @@ class Ranks(RanksTest):
             (1, "--cpu_solvers is for one process", 2, "train", solver, "--cpu_solvers=2"),
             (2, "--device_memory=", 2, "train", solver, "--placement=hybrid", "--device_memory=64KiB"),
             (1, "'plan' runs in one process", 2, "plan", solver),
-            # In one of them alone.
+            # In only one of the processes.
             (1, "no machine 'nowhere'", 1, "train", solver, ":", "-np", "1", LAYRUB, "train", "--machine=nowhere")))
 
     @unittest.skipUnless(test_fake_gpu.FAKE, "there is no library with a fake GPU: its build needs CUDA's headers")
-    def test_each_has_a_gpu_of_its_own(self):
+    def test_each_process_has_its_own_gpu(self):
         write("solver.prototxt", SOLVER.replace("solver_mode: CPU", "solver_mode: GPU"))
         args = ("train", "--solver=solver.prototxt", "--deterministic")
         threads = test_fake_gpu.run("devices=2,seed=1", *args, "--gpu=0,1")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`layrub plan --report`: the pictures and the page show the plan, in a browser too."""
+"""`layrub plan --report`: the pictures and the page show the plan, also in a browser."""
 import json
 import os
 import re
@@ -32,14 +32,14 @@ def tearDownModule():
 
 
 def plan(folder, *args, code=0):
-    """What `layrub plan --format=json` says."""
+    """The output of `layrub plan --format=json`."""
     done = run("plan", "--format=json", f"--report={folder}", *args)
     assert done.code == code, done.err
     return json.loads(done.out)
 
 
 def data(folder="report"):
-    """What is in the page."""
+    """The data in the page."""
     with open(f"{folder}/report.html", encoding="utf-8") as file:
         return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', file.read(), re.S)[1])
 
@@ -66,7 +66,7 @@ class Files(Pages):
     def test_bytes_by_role_at_the_peak_are_those_of_the_plan(self):
         page = data()
         column = next(column for column in page["memory"] if column[1] == page["summary"]["peak_run"])
-        roles = ("parameter", "parameter_gradient", "history", "activation", "activation_gradient", "saved", "scratch", "user")
+        roles = ("parameter", "parameter_gradient", "history", "activation", "activation_gradient", "saved", "workspace", "user")
         self.assertEqual([self.plan["breakdown"][role] for role in roles], column[2:])
         self.assertEqual(page["summary"]["peak_bytes"], sum(column[2:]))
         self.assertEqual(page["summary"]["peak_bytes"], max(sum(column[2:]) for column in page["memory"]))
@@ -88,12 +88,12 @@ class Files(Pages):
         for words in ("hybrid: 1.26 MiB device + 1.87 MiB host", f"fullest at {self.plan['peak_op']}", "copies"):
             self.assertIn(words, texts["map"])
 
-    def test_boxes_name_their_tensors_and_arrows_go_there_and_back(self):
+    def test_boxes_name_their_tensors_and_arrows_go_both_ways(self):
         root = xml.parse("report/map.svg").getroot()
         titles = [title.text for path in root.iter(SVG + "path") for title in path.iter(SVG + "title")]
         self.assertIn("tail_b[0], 36 KiB", titles)
         copies = {}
-        for words in ("off the device", "back to the device"):  # close arrows are one, of "2 copies"
+        for words in ("off the device", "back to the device"):  # close copies share an arrow, "2 copies"
             ends = [re.match(r"(\d+) copies", title) for title in titles if title.endswith(words)]
             copies[words] = sum(int(end[1]) if end else 1 for end in ends)
         self.assertGreater(copies["off the device"], 0)
@@ -111,7 +111,7 @@ class Files(Pages):
             with open(f"report/{name}.svg", encoding="utf-8") as file:
                 self.assertIn(file.read(), page)
 
-    def test_names_are_only_text(self):
+    def test_names_are_escaped(self):
         write("nasty.prototxt", nasty_net())
         plan("nasty", "--model=nasty.prototxt", "--placement=keep")
         self.assertIn(NASTY, data("nasty")["layer_names"])
@@ -120,7 +120,7 @@ class Files(Pages):
         for name in ("memory", "map"):
             xml.parse(f"nasty/{name}.svg")
 
-    def test_a_training_with_test_nets_tells_all_their_bytes_and_what_the_pictures_are_of(self):
+    def test_with_test_nets_the_report_has_the_bytes_of_all_nets_and_of_the_training_net(self):
         write("tests.prototxt", TINY_NET)
         write("big.prototxt", TINY_NET.replace("{ dim: 2 ", "{ dim: 5000 "))
         write("solver.prototxt", """train_net: "tests.prototxt" test_net: "big.prototxt" base_lr: 0.1 lr_policy: "fixed"
@@ -141,7 +141,7 @@ class Files(Pages):
         self.assertGreater(summary["measured_device_bytes"], summary["device_peak_bytes"])
         self.assertNotIn("training net", xml.parse("report/map.svg").getroot().find(SVG + "title").text)
 
-    def test_names_in_other_encodings_are_text_too(self):
+    def test_names_in_other_encodings_are_escaped(self):
         with open("latin.prototxt", "wb") as file:
             file.write(TINY_NET.replace('name: "ip"', 'name: "\xfc\x01"').encode("latin-1"))
         plan("latin", "--model=latin.prototxt", "--placement=keep")
@@ -149,7 +149,7 @@ class Files(Pages):
             xml.parse(f"latin/{name}.svg")
         self.assertIn("layers", data("latin"))
 
-    def test_what_is_no_character_of_xml_is_replaced(self):
+    def test_characters_that_xml_does_not_allow_are_replaced(self):
         write("odd.prototxt", TINY_NET.replace('name: "ip"', 'name: "a\ufffeb\uffffc\ufffdd"'))
         plan("odd", "--model=odd.prototxt", "--placement=keep")
         with open("odd/map.svg", encoding="utf-8") as file:
@@ -191,7 +191,7 @@ class Browser(Pages):
         self.page.open(f"{folder}/report.html")
         self.assertEqual([], self.page.messages)
 
-    def test_opens_by_itself_and_says_nothing(self):
+    def test_opens_from_a_file_without_console_messages(self):
         self.open()
         page = self.page
         self.assertEqual(1, len(page.requests), page.requests)
@@ -250,7 +250,7 @@ class Browser(Pages):
                 page.mouse(kind, x, y, button="left", buttons=1, clickCount=clicks)
         self.assertEqual("all 119 operations", page.evaluate("document.getElementById('range').innerText"))
 
-    def test_numbers_operations_where_a_part_is_shown(self):
+    def test_numbers_operations_when_zoomed(self):
         self.open()
         page = self.page
         for begin, end in ((30, 60), (0, 13), (100.5, 104.5), (70, 119)):
@@ -277,7 +277,7 @@ class Browser(Pages):
         backgrounds = set()
         for dark in (False, True):
             page.set_dark(dark)
-            page.mouse("mouseMoved", *page.middle(".memory"))  # which shows the tip
+            page.mouse("mouseMoved", *page.middle(".memory"))  # shows the tooltip
             contrasts = page.evaluate(CONTRASTS)
             self.assertGreater(len(contrasts), 100)
             self.assertGreaterEqual(min(contrasts)[0], 4.5, min(contrasts))
@@ -295,7 +295,7 @@ class Browser(Pages):
         for share, size in zip(shares, bytes_):
             self.assertAlmostEqual(size / sum(bytes_), share / sum(shares), delta=0.03)
 
-    def test_names_are_shown_as_they_are(self):
+    def test_names_are_shown_unchanged(self):
         write("nasty.prototxt", nasty_net())
         plan("nasty", "--model=nasty.prototxt", "--placement=keep")
         self.open("nasty")
@@ -336,13 +336,13 @@ class Browser(Pages):
         self.assertLess(len(columns), len(data("deep")["operations"]["runs"]) / 2)
         self.assertEqual(said["peak_op"], summary["peak_op"])
         self.assertEqual(summary["peak_bytes"], max(sum(column[2:]) for column in columns))
-        self.open("deep")  # drawn from so few elements that nobody waits for it
+        self.open("deep")  # has so few elements that it is drawn at once
         self.assertLess(self.page.evaluate("document.querySelectorAll('*').length"), 20000)
         self.assertEqual(100, self.page.evaluate("document.querySelectorAll('tbody tr').length"))
         self.assertGreater(self.page.evaluate("document.querySelectorAll('.map path').length"), 5000)
 
 
-# [contrast, text] of each text, against the nearest background behind it. Formula of WCAG 2.
+# [contrast, text] of each text with the nearest background behind it, by the formula of WCAG 2.
 CONTRASTS = """(() => {
   const parse = color => color.match(/[\\d.]+/g).map(Number);
   const luminance = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
@@ -365,7 +365,7 @@ CONTRASTS = """(() => {
   }
   return texts;
 })()"""
-# The shares that colours have of the picture of memory in a screenshot.
+# The shares of colours in the memory picture of a screenshot.
 SHARES = """(async () => {
   const image = new Image();
   image.src = %s;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sends signals to training: while it is set up, iterates, tests, and with several solvers."""
+"""Sends signals to training: during set-up, iterations and tests, and with several solvers."""
 import os
 import re
 import shutil
@@ -67,7 +67,7 @@ class Signals(unittest.TestCase):
         self.process.stderr.close()
         log = os.path.join(self.folder, "layrub.INFO")
         deadline = time.monotonic() + 60
-        while "The reader of the standard error has gone" not in open(log).read():
+        while "The reader of standard error has gone" not in open(log).read():
             self.assertLess(time.monotonic(), deadline)
             self.assertIsNone(self.process.poll())
             time.sleep(0.1)
@@ -100,7 +100,7 @@ class Signals(unittest.TestCase):
             self.assertIn("layrub: ended at once by %s, the second request to stop." % second.name, self.said)
             self.assertEqual(["run_iter_0.caffemodel"], self.files())
 
-    def test_before_training_a_signal_ends_the_program_at_once(self):
+    def test_a_signal_before_training_ends_the_program_at_once(self):
         layers = "".join(DEEP % (i, "s%d" % (i - 1) if i else "y", i) for i in range(4000))
         write(self.folder + "/net.prototxt", TINY_NET.replace('bottom: "y" bottom: "t"', 'bottom: "s3999" bottom: "t"').replace(
             'layer { name: "loss"', layers + 'layer { name: "loss"'))
@@ -110,7 +110,7 @@ class Signals(unittest.TestCase):
         self.assertIn("layrub: ended at once by SIGTERM before training began.", self.said)
         self.assertEqual([], self.files())
 
-    def test_a_test_is_left_for_a_snapshot(self):
+    def test_a_signal_during_a_test_takes_a_snapshot_at_once(self):
         self.start("Testing net", solver="test_iter: 1000000000 test_interval: 10")
         self.process.send_signal(signal.SIGTERM)
         self.ends_with_a_snapshot()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Snapshots as a user meets them: finding the newest, keeping some, damaged ones, losses that are not finite."""
+"""Snapshots: finding the newest, removing old ones, damaged ones, losses that are not finite."""
 import os
 import re
 import shutil
@@ -52,18 +52,18 @@ class SnapshotTest(unittest.TestCase):
 
 
 class Snapshots(SnapshotTest):
-    def test_latest_without_any_begins_at_the_beginning(self):
+    def test_latest_without_a_snapshot_starts_from_the_beginning(self):
         log = self.train("--snapshot=latest", pattern="no snapshot under run, so training begins at iteration 0")
         self.assertNotIn("Restor", log)
         self.assertEqual(6, len(self.runs()))
 
-    def test_latest_is_the_newest_whole_one_in_either_format(self):
+    def test_latest_is_the_newest_complete_snapshot_in_either_format(self):
         for form, ending in FORMATS.items():
             self.train(more="snapshot_format: " + form)
             end = read("run_iter_6.caffemodel" + ending)
             self.train("--snapshot=latest", more="snapshot_format: " + form,
                        pattern=r"Resuming from run_iter_6.solverstate" + re.escape(ending))
-            for name in ("run_iter_6.solverstate", "run_iter_10.caffemodel"):  # weights alone are no snapshot
+            for name in ("run_iter_6.solverstate", "run_iter_10.caffemodel"):  # weights alone are not a snapshot
                 shutil.copy("run_iter_4.caffemodel" + ending, name + ending)
             log = self.train("--snapshot=latest", more="snapshot_format: " + form,
                              pattern=r"Resuming from run_iter_4.solverstate" + re.escape(ending))
@@ -73,14 +73,14 @@ class Snapshots(SnapshotTest):
             for name in self.runs():
                 os.remove(name)
 
-    def test_any_changed_byte_of_a_snapshot_is_noticed(self):
+    def test_any_changed_byte_of_a_snapshot_is_detected(self):
         for form, ending in FORMATS.items():
             self.train(more="snapshot_format: " + form)
             state, weights = "run_iter_4.solverstate" + ending, "run_iter_4.caffemodel" + ending
             for path, said in ((weights, weights + " is not the file that " + state + " was written with"),
                                (state, "run_iter_4")):
                 whole = read(path)
-                # Of an HDF5 state not every byte is a value.
+                # In an HDF5 state not every byte is part of a value.
                 places = range(0, len(whole), 7) if path == weights or not ending else ()
                 for place in list(places)[:8]:
                     overwrite(path, whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1:])
@@ -96,7 +96,7 @@ class Snapshots(SnapshotTest):
             for name in self.runs():
                 os.remove(name)
 
-    def test_a_changed_value_of_the_history_is_noticed(self):
+    def test_a_changed_value_of_the_history_is_detected(self):
         self.train(more="snapshot_format: HDF5")
         state = read("run_iter_4.solverstate.h5")
         binary = self.train()
@@ -121,23 +121,23 @@ class Snapshots(SnapshotTest):
         self.assertEqual(sorted(before + new), self.runs())
         self.train(more="snapshot_keep: -1", code=1, pattern="snapshot_keep should be at least 1, or 0 for all")
 
-    def test_latest_is_the_newest_and_not_that_of_the_largest_iteration(self):
+    def test_latest_is_the_newest_not_the_largest_iteration(self):
         self.train()
         self.train("--max_iter=4")
         log = self.train("--snapshot=latest", pattern="run_iter_4.solverstate is the newest state, although run_iter_6")
         self.assertIn("Resuming from run_iter_4.solverstate", log)
 
-    def test_latest_advises_only_what_can_be_resumed_from(self):
+    def test_latest_suggests_only_snapshots_that_can_be_resumed(self):
         self.train()
         self.train("--max_iter=4")
         whole = read("run_iter_6.solverstate")
-        for damaged in (whole[:-9], b"none"):  # the time is still that of the first run; there is none
+        for damaged in (whole[:-9], b"none"):  # the time is still that of the first run, or missing
             overwrite("run_iter_6.solverstate", damaged)
             log = self.train("--snapshot=latest", pattern="Skipping run_iter_6.solverstate: ")
             self.assertIn("Resuming from run_iter_4.solverstate", log)
             self.assertNotIn("is the newest state, although", log)
 
-    def test_equal_trainings_differ_in_the_time_and_its_checksum_alone(self):
+    def test_snapshots_of_equal_trainings_differ_only_in_the_time_and_its_checksum(self):
         files = []
         for _ in range(2):
             self.train(more="snapshot_format: HDF5")
@@ -164,7 +164,7 @@ class Snapshots(SnapshotTest):
             self.train(flag, code=1, pattern=flag + " names no file")
         self.assertEqual([], self.runs())
 
-    def test_iterations_that_make_no_sense_are_refused(self):
+    def test_invalid_iterations_are_refused(self):
         self.train()
         state = read("run_iter_4.solverstate")
         self.assertEqual(b"\x08\x04", state[:2])
@@ -179,7 +179,7 @@ class Snapshots(SnapshotTest):
         self.train()
         end, state = read("run_iter_6.caffemodel"), read("run_iter_4.solverstate")
         overwrite("caffe.solverstate", state[:state.index(b"\x20\x00") + 2])
-        log = self.train("--snapshot=caffe.solverstate", pattern="caffe.solverstate says neither how far random numbers")
+        log = self.train("--snapshot=caffe.solverstate", pattern="caffe.solverstate does not hold the state of random numbers")
         self.assertEqual(1, log.count("will not be exactly the one that was stopped"))
         self.assertEqual(end, read("run_iter_6.caffemodel"))
         self.assertNotIn("exactly", self.train("--snapshot=run_iter_4.solverstate"))
@@ -193,10 +193,10 @@ class Snapshots(SnapshotTest):
         overwrite("caffe.solverstate", state[:state.index(b"\x20\x00") + 2])
         self.train("--snapshot=caffe.solverstate", code=1, pattern="run_iter_4.caffemodel is no regular file")
 
-    def test_links_and_leftovers_in_the_folder_do_no_harm(self):
+    def test_links_and_leftover_files_in_the_folder_do_no_harm(self):
         write("precious", "mine")
         process = subprocess.Popen(["true"])
-        process.wait()  # its number is nobody's now
+        process.wait()  # its process id is free now
         place = "%s-%d" % (socket.gethostname(), os.stat("/proc/self/ns/pid").st_ino)
         dead, alive = (f".tmp.{place}.{number}.1-1" for number in (process.pid, os.getpid()))
         elsewhere = f".tmp.another-{place}.{process.pid}.1-1"
@@ -221,13 +221,13 @@ class Snapshots(SnapshotTest):
             log = self.train("--weights=run_iter_6.caffemodel.h5")
             self.assertNotIn("Ignoring", log)
 
-    def test_layers_without_names_of_their_own_are_told_before_training(self):
+    def test_duplicate_layer_names_are_reported_before_training(self):
         net = TINY_NET.replace('"ip"', '"loss"')
         write("net.prototxt", net)
         log = self.train(more="snapshot_format: HDF5", code=1, pattern="two are named loss")
         self.assertNotIn("Starting Optimization", log)
 
-    def test_a_folder_that_is_not_there_is_told_before_training(self):
+    def test_a_missing_folder_is_reported_before_training(self):
         write("file", "")
         for prefix in ("none/run", "file/run"):
             write("solver.prototxt", SOLVER.replace('"run"', '"%s"' % prefix) + "base_lr: 0.01")
@@ -239,9 +239,9 @@ class Snapshots(SnapshotTest):
 
 
 class NotFinite(SnapshotTest):
-    """Training whose loss is not a number from iteration 1 on, as base_lr spoils the weights, or grows beyond all."""
+    """Training whose loss is NaN from iteration 1 on, because base_lr spoils the weights, or overflows."""
 
-    def test_a_loss_that_is_not_finite_is_told_of_once(self):
+    def test_a_loss_that_is_not_finite_is_reported_once(self):
         log = self.train(rate="nan", pattern="base_lr is nan")
         said = [line for line in log.splitlines() if "the loss is" in line]
         self.assertEqual(1, len(said), said)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The example examples/ssd: a detector learns, and learns the same in a fraction of the memory."""
+"""The example examples/ssd: trains a detector, with the same result in a fraction of the memory."""
 import json
 import os
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tries --synthetic and --batch: nets run without their data."""
+"""--synthetic and --batch: nets run without their data."""
 import os
 import re
 import unittest
@@ -36,7 +36,7 @@ class Synthetic(DigitsTest):
         self.assertEqual(0, scores[0].code, scores[0].last)
         self.assertEqual(*(re.findall(r"Loss: (\S+)", score.err) for score in scores))
 
-    def test_a_crop_says_the_shape_and_flags_the_size_of_the_run(self):
+    def test_a_crop_gives_the_shape_and_flags_the_batch_size(self):
         self.solver(RESNET)
         summary, _ = self.train("--synthetic", "--batch=1", "--max_iter=1", "--placement=hybrid")
         self.assertEqual(1, summary["iterations"])
@@ -44,7 +44,7 @@ class Synthetic(DigitsTest):
         self.assertEqual(0, done.code, done.last)
         self.assertIn("Average Forward-Backward", done.err)
 
-    def test_lists_of_images_and_of_windows_need_not_be_there(self):
+    def test_lists_of_images_and_of_windows_need_not_exist(self):
         sources = {"ImageData": 'image_data_param { source: "none" batch_size: 4 new_height: 8 new_width: 9 }',
                    "WindowData": 'window_data_param { source: "none" batch_size: 4 } transform_param { crop_size: 8 }'}
         for kind, fields in sources.items():
@@ -62,7 +62,7 @@ class Synthetic(DigitsTest):
         write("net.prototxt", net.replace("crop_size: 8", ""))
         self.fails(run("plan", "--model=net.prototxt"), "Layer data: .*none.*--data_shape=C,H,W")
 
-    def test_sources_of_phases_that_are_not_used_are_left_alone(self):
+    def test_sources_of_unused_phases_are_not_changed(self):
         write("net.prototxt", """
             layer { name: "v" type: "VideoData" top: "data" top: "label" include { phase: TEST } }
             layer { name: "d" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 } } include { phase: TRAIN } }
@@ -77,7 +77,7 @@ class Synthetic(DigitsTest):
         self.solver("net.prototxt", max_iter=1, test_iter=1, test_interval=1)
         self.fails(run("train", "--solver=solver.prototxt", "--synthetic"), "Layer v ")
 
-    def test_sources_of_python_and_of_types_not_known_here_need_their_shapes(self):
+    def test_python_and_unknown_data_layers_need_their_shapes(self):
         for kind in ("Python", "SourceOfAFork"):
             write("net.prototxt", f'''layer {{ name: "in" type: "{kind}" top: "data" top: "label" }}
                 layer {{ name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
@@ -102,7 +102,7 @@ class Synthetic(DigitsTest):
         self.assertEqual(needs[-1], self.plan(f"--model={RESNET}", "--synthetic")["device_peak_bytes"])
         self.assertLess(self.plan(f"--model={RESNET}", "--phase=TEST", "--batch=1")["device_peak_bytes"], needs[0])
 
-    def test_flags_that_make_no_sense_are_refused(self):
+    def test_invalid_flags_are_refused(self):
         write("none.prototxt", 'layer { name: "in" type: "Input" top: "in" input_param { shape { dim: 2 } } }')
         self.fails(run("plan", "--model=none.prototxt", "--batch=4"), "--batch=4: no layer .* batch_size")
         self.solver(RESNET)

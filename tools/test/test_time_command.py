@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`layrub time` in either phase: rates are of the passes whose operations are counted. A terminal shows what it does."""
+"""`layrub time` in both phases: rates count only the passes of the phase. A terminal shows progress."""
 import json
 import re
 import signal
@@ -29,15 +29,15 @@ class TimeCommand(DigitsTest):
         self.assertTrue(match, result.out)
         return [float(number) for number in match.groups()]
 
-    def test_rates_are_of_the_passes_that_the_phase_counts(self):
+    def test_rates_count_only_the_passes_of_the_phase(self):
         forward, backward, rate = self.row("TEST")
-        self.assertGreater(backward, 0)  # Caffe runs it in either phase
+        self.assertGreater(backward, 0)  # Caffe runs it in both phases
         self.assertAlmostEqual(1, FLOPS / (forward / 1e3) / 1e9 / rate, delta=0.05)
         forward, backward, rate = self.row("TRAIN")
-        # The gradient of the weights: the data need none.
+        # Only the gradient of the weights, as the data need none.
         self.assertAlmostEqual(1, 2 * FLOPS / ((forward + backward) / 1e3) / 1e9 / rate, delta=0.1)
 
-    def test_a_layer_without_backward_has_no_time_of_one(self):
+    def test_a_layer_without_backward_has_no_backward_time(self):
         write("known.prototxt", CONVOLUTION)
         result = run("time", "--model=known.prototxt", "--iterations=2", "--format=json")
         layers = {layer["layer"]: layer["backward_seconds"] for layer in json.loads(result.out)["layers"]}
@@ -49,7 +49,7 @@ class TimeCommand(DigitsTest):
         self.addCleanup(program.kill)
         return program
 
-    def test_a_terminal_shows_how_far_timing_is_and_keeps_the_log_alone(self):
+    def test_a_terminal_shows_progress_of_timing_and_keeps_only_the_log(self):
         write("known.prototxt", CONVOLUTION)
         for flags in ([], ["--placement=keep"]):
             program = self.start("--model=known.prototxt", "--iterations=40", *flags)
@@ -58,7 +58,7 @@ class TimeCommand(DigitsTest):
             self.assertEqual(0, code, lines[-5:])
             self.assertNotIn("timing known", "".join(lines))
 
-    def test_long_planning_shows_what_it_does(self):
+    def test_long_planning_shows_progress(self):
         program = self.start(f"--model={SOURCE}/models/resnet50/train_val.prototxt", "--synthetic", "--data_shape=3,224,224",
                              "--batch=256", "--machine=k40", "--device_memory=3GiB", "--host_memory=4GiB")
         program.read(until=r"^looking for a plan, 1s$")

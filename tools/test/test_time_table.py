@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `layrub time` prints: Caffe's lines as they are, and a table of the layers that adds up; without a memory plan
-and under one."""
+"""The output of `layrub time`: Caffe's lines unchanged, and a table of layers whose rows add up, with and without a
+memory plan."""
 import json
 import os
 import re
@@ -11,7 +11,7 @@ from command_line import SOURCE, DigitsTest, run, write
 MODEL = "--model=examples/digits/train_test.prototxt"
 LAYERS = ["digits", "conv1", "relu1", "pool1", "conv2", "relu2", "pool2", "ip1", "relu3", "ip2", "loss"]
 MS = r"[\d.e+-]+ ms\."
-# Of a pass, after the first lines about the net.
+# The log after the first lines about the net.
 CAFFE_LINES = ([r"Performing Forward", r"Initial loss: [\d.]+", r"Performing Backward", r"\*\*\* Benchmark begins \*\*\*",
                 r"Testing for 3 iterations\."] + [rf"Iteration: {i} forward-backward time: {MS}" for i in (1, 2, 3)] +
                [r"Average time per layer: "] +
@@ -54,7 +54,7 @@ class TimeTable(DigitsTest):
             self.assertEqual(line, line.rstrip())
         return result.out
 
-    def test_every_line_of_caffe_is_there_and_nothing_between(self):
+    def test_the_log_has_every_line_of_caffe_time_and_no_other(self):
         for more in ([], ["--format=json"]):
             log = run("time", MODEL, "--iterations=3", *more).err.splitlines()
             said = [line.split("] ", 1)[-1] for line in log]
@@ -86,7 +86,7 @@ class TimeTable(DigitsTest):
         layers = {layer["layer"]: layer for layer in report["layers"]}
         conv = layers["a conv"]
         outputs, kernel = 4 * 16 * 30 * 30, 3 * 3 * 3
-        # Forward, and the gradients of weights and bias: the data need none.
+        # The forward pass, and the gradients of weights and bias; the data need none.
         self.assertAlmostEqual(2 * 2 * outputs * kernel, conv["flops"], delta=0.1 * conv["flops"])
         x, y, weights = 4 * 3 * 32 * 32, outputs, 16 * kernel + 16
         self.assertGreaterEqual(conv["bytes"], 4 * (2 * x + 2 * y + 2 * weights))
@@ -97,14 +97,14 @@ class TimeTable(DigitsTest):
             self.assertGreaterEqual(layer["forward_seconds"], 0)
         self.assertAlmostEqual(report["data_seconds"], layers["data"]["forward_seconds"])
 
-    def test_operations_of_a_net_inside_a_layer_are_the_layers(self):
+    def test_operations_of_a_net_inside_a_layer_belong_to_that_layer(self):
         write("sequence.prototxt", SEQUENCE)
         layers = {layer["layer"]: layer for layer in self.time("--model=sequence.prototxt", "--iterations=1")["layers"]}
         self.assertEqual({"data", "lstm", "loss"}, set(layers))
         # Four gates for each of 10 items, from 8 inputs and 16 states.
         self.assertGreater(layers["lstm"]["flops"], 2 * 10 * 4 * 16 * (8 + 16))
 
-    def test_data_that_are_slow_are_called_the_bottleneck(self):
+    def test_slow_data_are_reported_as_the_bottleneck(self):
         write("slow.prototxt", """
               layer { name: "data" type: "DummyData" top: "x" dummy_data_param { shape { dim: 1000 dim: 1000 }
                       data_filler { type: "gaussian" } } }
@@ -113,7 +113,7 @@ class TimeTable(DigitsTest):
         self.assertIn("they are the bottleneck", text)
         self.assertNotIn("decoded", text)
 
-    def test_images_a_second_of_data_and_net_are_told_with_a_remedy_where_data_are_slower(self):
+    def test_image_rates_are_reported_with_a_remedy_if_data_are_slower(self):
         rate = r"\nData: [\d.]+ images/s decoded and transformed by digits; the net takes [\d.]+ images/s\.\n"
         for more in ([], ["--placement=hybrid"]):
             self.assertRegex(self.text(MODEL, "--iterations=3", *more), rate)
@@ -141,7 +141,7 @@ class TimeTable(DigitsTest):
             busy = report["update_seconds"] + report["move_seconds"] + sum(
                 layer[f"{what}_seconds"] for layer in report["layers"] for what in ("forward", "backward", "again", "exposed"))
             self.assertLessEqual(busy, report["seconds"] * 1.001)
-            self.assertGreater(busy, report["seconds"] * 0.01)  # the rest: others have the processor
+            self.assertGreater(busy, report["seconds"] * 0.01)  # at other times, other processes may use the processor
             self.assertGreater(report["update_seconds"], 0)
             for layer in report["layers"]:
                 self.assertGreater(layer["forward_seconds"], 0, layer)
@@ -159,7 +159,7 @@ class TimeTable(DigitsTest):
         self.assertRegex(text, r"\n  conv2 +Convolution +[\d.]+ +[\d.]+ +([\d.]+|-) +([\d.]+|-) +[\d.]+ +[\d.]+ % +([\d.]+|-)\n")
         self.assertRegex(text, r"\n  \(updates\) +[\d.]+ +[\d.]+ %\n")
 
-    def test_weights_are_taken_and_no_file_is_written(self):
+    def test_weights_are_loaded_and_no_file_is_written(self):
         self.train()
         weights = "run_iter_4.caffemodel"
         with open(weights, "rb") as file:
@@ -174,15 +174,15 @@ class TimeTable(DigitsTest):
             self.assertEqual(before, file.read())
         self.assertEqual(names, files())
 
-    def test_what_cannot_be_timed_is_refused_in_a_sentence(self):
+    def test_nets_that_cannot_be_timed_are_refused_in_a_sentence(self):
         self.fails(run("time", MODEL, "--placement=none"), "no placement strategy 'none'; there are keep, liveness")
         self.fails(run("time", MODEL, "--device_memory=1000"), "auto needs .* the budget is", code=2)
         self.fails(run("time", MODEL, "--placement=keep", "--phase=TEST"), "leave out --phase=TEST")
-        self.fails(run("time", MODEL, "--format=table"), "--format=table: text or json")
+        self.fails(run("time", MODEL, "--format=table"), "--format=table: give text or json")
         self.fails(run("time", f"--model={SOURCE}/models/lenet/train_val.prototxt", "--synthetic", "--data_shape=1,28,28",
                        "--profile=x", "--machine=k40"), "runs without a memory plan: leave out --machine")
 
-    def test_parameters_are_no_data_to_wait_for(self):
+    def test_parameter_layers_do_not_count_as_data(self):
         write("net.prototxt", """
             layer { name: "w" type: "Parameter" top: "w" parameter_param { shape { dim: 8 } } }
             layer { name: "loss" type: "Reduction" bottom: "w" top: "loss" loss_weight: 1 }""")

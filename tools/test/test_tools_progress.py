@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How far convert_imageset, compute_image_mean and extract_features have come: one line of a terminal, written anew in its
-place; on a pipe and on a terminal that can wipe nothing there is none."""
+"""The progress line of convert_imageset, compute_image_mean and extract_features on a terminal. There is none in a pipe
+and on a terminal that cannot erase lines."""
 import os
 import pty
 import re
@@ -20,7 +20,7 @@ WIPE = "\r\x1b[K"
 
 
 def on_terminal(program, *args, term="xterm"):
-    """(exit code, all that was written to a terminal of its own)."""
+    """Runs the program in its own terminal. Returns (exit code, all output)."""
     ours, its = pty.openpty()
     with subprocess.Popen([os.path.join(BIN, program), *args], stdin=subprocess.DEVNULL, stdout=its, stderr=its,
                           env=dict(os.environ, TERM=term, GLOG_log_dir=os.getcwd())) as process:
@@ -58,7 +58,7 @@ class ToolsProgress(Example):
     def setUp(self):
         shutil.rmtree("new_lmdb", ignore_errors=True)
 
-    def test_a_terminal_shows_a_line_in_its_place_and_nothing_at_the_end(self):
+    def test_a_terminal_shows_one_progress_line_and_erases_it_at_the_end(self):
         for program, args, first in self.commands:
             with self.subTest(program):
                 self.setUp()
@@ -67,7 +67,7 @@ class ToolsProgress(Example):
                 shown = re.findall(r"\r\x1b\[K([^\r\n\x1b]+)", said)
                 self.assertRegex(shown[0], first)
                 left = re.sub(r"\r\x1b\[K[^\r\n\x1b]+(?=\r\x1b\[K)", "", said).replace(WIPE, "")
-                self.assertNotRegex(left, "\r|images: |batches: ")  # the log alone
+                self.assertNotRegex(left, "\r|images: |batches: ")  # only the log
 
     def test_without_a_terminal_there_is_none(self):
         for program, args, _ in self.commands:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""trace.json of --report: lanes, copies, counters and times, by a reader of its own and, where there is one on PATH, by
+"""trace.json of --report: lanes, copies, counters and times, checked by this script and, if it is on PATH, by
 Perfetto's trace processor."""
 import csv
 import io
@@ -72,7 +72,7 @@ class Traces(DigitsTest):
         steps = [span["args"]["step"] for span in trace.spans()]
         self.assertEqual(len(steps), len(set(steps)))
 
-    def test_a_plan_is_traced_as_it_is_predicted(self):
+    def test_the_trace_of_a_plan_has_the_predicted_times(self):
         plans = [("hybrid", 0), ("inter", 0), ("keep", 0), ("auto", 1.02)]
         for strategy, part in plans:
             flags = [MODEL, "--placement=" + strategy, "--report=report", "--dump=dump", "--format=json",
@@ -88,8 +88,8 @@ class Traces(DigitsTest):
             trace = Trace(events, "predicted")
             self.holds_together(trace)
             self.assertAlmostEqual(plan["predicted_seconds"] * 1e6, trace.end(), 2)
-            # The peak is of an operation; what is live at steps that only move values is no more than the arena.
-            peak = plan["device_peak_bytes"] - plan["breakdown"]["gaps"]
+            # The peak is at an operation. Steps that only move values have at most as many live bytes as the arena.
+            peak = plan["device_peak_bytes"] - plan["breakdown"]["unused"]
             at_ops = max(value for _, value in trace.counters["device bytes"])
             self.assertLessEqual(peak, at_ops)
             self.assertLessEqual(at_ops, plan["device_peak_bytes"])
@@ -114,7 +114,7 @@ class Traces(DigitsTest):
         write("solver.prototxt", SOLVER.replace("display: 2\n", ""))
         return super().train("--deterministic", "--report=report", "--placement=hybrid", *flags)[0]
 
-    def test_training_adds_what_was_measured_to_the_same_plan(self):
+    def test_training_adds_measured_times_of_the_same_plan(self):
         summary = self.train()
         events = self.read()
         predicted, measured = Trace(events, "predicted"), Trace(events, "measured")
@@ -128,7 +128,7 @@ class Traces(DigitsTest):
         self.assertEqual(*({value for _, value in trace.counters["device bytes"]} for trace in (predicted, measured)))
         self.assertLess(measured.end(), summary["seconds"] * 1e6)
 
-    def test_perfetto_reads_the_same(self):
+    def test_perfetto_reads_the_same_events(self):
         processor = shutil.which("trace_processor_shell") or shutil.which("trace_processor")
         if not processor:
             self.skipTest("there is no trace_processor_shell on PATH")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The programs of tools/extra on logs of real trainings, and on one of Caffe's; and what NVIDIA DIGITS, which follows a
-training by its log, finds in them."""
+"""The programs of tools/extra on logs of real trainings and on a log of Caffe; and what NVIDIA DIGITS, which reads the
+log of a running training, finds in them."""
 import csv
 import json
 import os
@@ -32,7 +32,7 @@ I0101 00:00:05.000000 25210 solver.cpp:404]     Test net output #0: accuracy = n
 I0101 00:00:05.000000 25210 solver.cpp:404]     Test net output #1: loss = 0.5 (* 1 = 0.5 loss)
 """
 
-# What DIGITS looks for in the text behind glog's prefix, in patterns of our own.
+# What DIGITS searches for in the text after glog's prefix, in our own patterns.
 DIGITS_PREFIX = re.compile(r"[IWEF](?P<time>\d{4} [\d:.]{15}) +\d+ \S+:\d+\] (?P<text>.*)")
 DIGITS = {
     "iteration": r"Iteration (\d+)",
@@ -90,7 +90,7 @@ class TrainingLogs(DigitsTest):
         self.assertEqual(["0.01", "0.005"], [row["LearningRate"] for row in test])
         self.assertEqual(["1.0", "7.0"], [row["Seconds"] for row in test])
 
-    def test_several_test_nets_are_told_apart(self):
+    def test_several_test_nets_are_distinguished(self):
         first, second = (log.splitlines(keepends=True)
                          for log in (CAFFE, CAFFE.replace("#0)", "#1)").replace("0.125", "0.25")))
         write("two.log", "".join(first[:7] + second[4:7] + first[7:] + second[-3:]))
@@ -106,7 +106,7 @@ class TrainingLogs(DigitsTest):
         names = [part.text for part in drawn.iter() if part.tag.endswith("text") and "fill" in part.get("style", "")]
         self.assertEqual(["two (#0)", "two (#1)", "two.log (#0)", "two.log (#1)"], names)
 
-    def test_a_log_of_ours_becomes_the_same_tables(self):
+    def test_a_log_of_layrub_becomes_the_same_tables(self):
         write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 8"))
         result = run("train", "--solver=solver.prototxt")
         self.assertEqual(0, result.code, result.last)
@@ -131,7 +131,7 @@ class TrainingLogs(DigitsTest):
             self.assertEqual(3 if chart < 4 else 4, len(circles))
 
     def test_digits_follows_a_training(self):
-        """It finds each number that a training has, at the iteration that it is of, and takes no other line for one."""
+        """It finds each number of a training at the right iteration, and nothing in other lines."""
         write("solver.prototxt", SOLVER.replace("test_interval: 4", "test_interval: 2").replace("max_iter: 4", "max_iter: 8") +
               "snapshot: 4\n")
         for flags in (["--placement=keep"], ["--placement=hybrid", "--measure_memory"]):
@@ -158,7 +158,7 @@ class TrainingLogs(DigitsTest):
                 self.assertEqual({name: float(value) for _, name, value in of("test")[-2:]},
                                  {name: float(f"{value:g}") for name, value in scores.items()})
 
-    def test_what_is_no_log_is_refused(self):
+    def test_files_that_are_not_logs_are_refused(self):
         write("caffe.log", CAFFE)
         write("text", "no log\n")
         self.refuses("text: no log", "parse_log.py", "text", ".")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""docs/tutorial.md does what it says: every command in it is run, in its order, in a folder of its own with a copy of
-the example, and prints what is shown. The package caffe is where PYTHONPATH says.
+"""Runs every command of docs/tutorial.md, in order, in a folder with a copy of the example, and compares its output
+with the text. PYTHONPATH has the package caffe.
 
-In the text, a block ```sh is commands, ```text behind it what they print (standard output and error, without glog's
-prefix; [...] stands for any lines), and a block of another language a file, whose name follows the language."""
+In the text, a block ```sh has commands, a block ```text after it their output (standard output and error, without
+glog's prefix; [...] stands for any lines), and a block of another language a file whose name follows the language."""
 import os
 import re
 import shutil
@@ -16,20 +16,20 @@ from command_line import BIN, SOURCE, write
 
 TUTORIAL = os.path.join(SOURCE, "docs/tutorial.md")
 BUILD = os.path.dirname(BIN)
-# Not run, as they made what is tested, or say where it is.
+# Commands that are not run, because they build the tested program or set the path to it.
 BUILD_STEPS = ("scripts/install_deps.sh", "cmake -S . -B build", "cmake --build build", "export PATH=",
                "export PYTHONPATH=")
 BLOCK = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PREFIX = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+:\d+\] ?", re.MULTILINE)
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+(?![\d.])|\d+(?:\.\d+)?)(?:e[-+]?\d+)?")
 TIME = re.compile(r" ?(s|ms|iter/s|x)\b")
-# Scores of a training differ a little from one kind of processor to another: by which share, or by how much.
+# Scores of a training differ slightly between kinds of processors: pattern, relative and absolute tolerance.
 SCORES = ((r"\bloss\b", 0.1, 0.005), (r"\baccuracy\b", 0, 0.02), (r"^\d+,\d\.\d+,\d\.", 0.1, 0.02),
           (r"told right", 0.01, 0))
 
 
 def same_line(shown, said):
-    """The lines are the same: bytes and counts to the last digit; times may be others, scores a little."""
+    """Whether the lines are the same: bytes and counts exactly, times may differ, scores within their tolerance."""
     shown, said = (" ".join(line.split()) for line in (shown, said))
     if NUMBER.sub("#", shown) != NUMBER.sub("#", said):
         return False
@@ -44,8 +44,8 @@ def same_line(shown, said):
     return True
 
 
-def where_not(shown, said):
-    """None where the lines `said` are those shown; else the first line shown that is not there."""
+def first_mismatch(shown, said):
+    """None if the lines `said` match those shown; else the first shown line that is missing."""
     at, anywhere = 0, False
     for i, line in enumerate(shown):
         if line.strip() == "[...]":
@@ -58,7 +58,7 @@ def where_not(shown, said):
         at, anywhere = at + 1, False
     return None if anywhere or at == len(said) else f"said is also {said[at]!r}"
 
-# How far data are read ahead, beyond the end of a small set, depends on how fast the machine is at that moment.
+# How far data are prefetched beyond the end of a small data set depends on the speed of the machine.
 READ_AHEAD = "Restarting data prefetching from start."
 
 
@@ -87,7 +87,7 @@ class Tutorial(unittest.TestCase):
                                 PYTHONDONTWRITEBYTECODE="1", GLOG_log_dir=folder)
 
     def run_commands(self, text):
-        """What the commands print; they have to succeed."""
+        """Runs the commands, which must succeed. Returns their output."""
         text = "\n".join(line for line in text.splitlines() if not line.startswith(BUILD_STEPS))
         done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", text], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=500, check=False, env=self.environment)
@@ -95,7 +95,7 @@ class Tutorial(unittest.TestCase):
         lines = [line.rstrip() for line in PREFIX.sub("", done.stdout).splitlines()]
         return [line for line in lines if line != READ_AHEAD]
 
-    def test_every_command_prints_what_is_shown(self):
+    def test_every_command_prints_the_shown_output(self):
         with open(TUTORIAL) as file:
             tutorial = file.read()
         said, commands = None, ""
@@ -104,7 +104,7 @@ class Tutorial(unittest.TestCase):
                 commands, said = text, self.run_commands(text)
             elif language == "text":
                 self.assertIsNotNone(said, f"no command is before:\n{text}")
-                wrong = where_not(text.splitlines(), said)
+                wrong = first_mismatch(text.splitlines(), said)
                 if wrong:
                     self.fail(f"{commands}\n{wrong}\nall that is said:\n" + "\n".join(said))
                 said = None
@@ -112,7 +112,7 @@ class Tutorial(unittest.TestCase):
                 self.assertTrue(name, f"a block of {language} has no name of a file")
                 write(name, text)
 
-    def test_no_command_stands_elsewhere_and_the_exceptions_are_there(self):
+    def test_no_command_stands_outside_of_the_checked_blocks(self):
         with open(TUTORIAL) as file:
             tutorial = file.read()
         commands = "".join(text for language, _, text in BLOCK.findall(tutorial) if language == "sh").splitlines()
@@ -133,7 +133,7 @@ class Tutorial(unittest.TestCase):
         for shown, said, right in (("a b", "a b", True), ("a", "a b", False), ("a [...]", "a b", True), ("b", "a b", False),
                                    ("[...] b", "a b", True), ("a [...] c", "a b c", True), ("a c", "a b c", False),
                                    ("[...] d [...]", "a b c", False)):
-            self.assertEqual(right, where_not(shown.split(), said.split()) is None, (shown, said))
+            self.assertEqual(right, first_mismatch(shown.split(), said.split()) is None, (shown, said))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// The three upgrade programs: what they write is what the library makes of the file, and what they
-// cannot read leaves nothing behind.
+// The three upgrade programs write what the library makes of the file, and write nothing if they
+// cannot read it.
 #include <google/protobuf/text_format.h>
 
 #include <filesystem>
@@ -61,7 +61,7 @@ string Contents(const string& path) {
 
 class UpgradeTools : public ProgramTest {
  protected:
-  /// The program fails in one sentence that has `says`, and writes nothing.
+  /// Expects that the program fails with a message that contains `says`, and writes nothing.
   void ExpectRefused(const string& program, const string& in, const string& says) const {
     ExpectFails(program, in + " " + Path("out"), says);
     EXPECT_FALSE(fs::exists(Path("out")));
@@ -116,7 +116,7 @@ TEST_F(UpgradeTools, WriteTheSolverThatTheLibraryMakes) {
   EXPECT_EQ(found.type(), "AdaDelta");
 }
 
-TEST_F(UpgradeTools, CopyWhatIsCurrentAndReplaceTheirOwnInput) {
+TEST_F(UpgradeTools, CopyCurrentFilesAndMayReplaceTheirInput) {
   const string in = Write("net.prototxt", kCurrent);
   Outcome outcome = Run("upgrade_net_proto_text", in + " " + in);
   EXPECT_EQ(outcome.code, 0) << outcome.text;
@@ -129,7 +129,7 @@ TEST_F(UpgradeTools, CopyWhatIsCurrentAndReplaceTheirOwnInput) {
   EXPECT_FALSE(NetNeedsUpgrade(Parse<NetParameter>(Contents(in))));
 }
 
-TEST_F(UpgradeTools, TellByTheirExitCodeWhatIsLost) {
+TEST_F(UpgradeTools, ExitWithOneIfSomethingIsLost) {
   const string in = Write("net.prototxt",
                           "input: 'x' layers { layer { name: 'r' type: 'relu' num_output: 3 } "
                           "bottom: 'x' top: 'y' }");
@@ -161,7 +161,7 @@ TEST_F(UpgradeTools, RefuseBadFilesInOneSentence) {
                 "/state is empty, or no NetParameter binary proto");
 }
 
-TEST_F(UpgradeTools, NameTheFileWhoseNetMakesNoSense) {
+TEST_F(UpgradeTools, NameTheFileOfAnInvalidNet) {
   ExpectRefused("upgrade_net_proto_text",
                 Write("v0", "layers { layer { name: 'r' type: 'rleu' } }"),
                 "Unknown layer name: rleu\n    in " + Path("v0"));
@@ -185,7 +185,7 @@ TEST_F(UpgradeTools, NameTheFileThatCannotBeWritten) {
   EXPECT_EQ(Contents(in), kV1);
 }
 
-TEST_F(UpgradeTools, SayHowTheyAreCalled) {
+TEST_F(UpgradeTools, PrintTheirUsage) {
   for (const string program :
        {"upgrade_net_proto_text", "upgrade_net_proto_binary", "upgrade_solver_proto_text"}) {
     for (const char* arguments : {"a", "--help"}) {

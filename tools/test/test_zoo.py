@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Trains the models of models/zoo/generate_model.py, made small, without a plan and close to the floor: the weights are
-the same, bit for bit.
+"""Trains small versions of the models of models/zoo/generate_model.py without a plan and close to the floor. The
+weights must be the same, bit for bit.
 
   test_zoo.py                        all of them
   test_zoo.py squeezenet unet        these
@@ -17,7 +17,7 @@ import unittest
 
 from command_line import SOURCE, run, write
 
-# Model -> what makes it small, and flags for data whose shape no prototxt says.
+# Model -> options that make it small, and flags for data whose shape no prototxt gives.
 MODELS = {
     "alexnet": (["--batch=2"], []),
     "googlenet": (["--batch=2"], []),
@@ -36,7 +36,7 @@ MODELS = {
     "inception_v4": (["--batch=2", "--crop=107"], []),
     "resnext50": (["--batch=4", "--crop=64"], []),
     "se_resnet50": (["--batch=4", "--crop=64"], []),
-    "ssd300": (["--batch=1", "--data=dummy"], []),  # objects; --synthetic has images without any
+    "ssd300": (["--batch=1", "--data=dummy"], []),  # has objects; --synthetic would make images without any
     "fcn8s": (["--crop=64"], ["--data_shape=data:3,64,64,label:64,64"]),
     "unet": (["--crop=188"], ["--data_shape=data:1,188,188,label:4,4"]),
     "lstm": (["--batch=4", "--classes=500"], []),
@@ -115,13 +115,13 @@ class Zoo(unittest.TestCase):
             self.layrub("diff", kept, planned)
         os.unlink(planned)
 
-    def test_every_model_here_is_an_entry_of_ctest(self):
+    def test_every_model_is_a_ctest_entry(self):
         with open(os.path.join(SOURCE, "tools/test/CMakeLists.txt")) as file:
             lists = re.findall(r"set\((?:small|large) ([^)]*)\)", file.read())
         self.assertEqual(sorted(MODELS), sorted(" ".join(lists).split()))
 
     def score(self, strategy, *flags):
-        """What a pass of the test net says of the trained weights."""
+        """The scores of a pass of the test net with the trained weights."""
         done = self.layrub("test", "--model=train_val.prototxt", "--weights=keep_iter_2.caffemodel", "--iterations=1",
                            f"--placement={strategy}", "--synthetic", *flags)
         return re.findall(r"\] (\S+ = \S+|Loss: \S+)", done.err)

@@ -1,7 +1,7 @@
 #ifndef TOOLS_UPGRADE_UPGRADE_FILE_HPP_
 #define TOOLS_UPGRADE_UPGRADE_FILE_HPP_
 
-// What the three upgrade programs share.
+// Code that the three upgrade programs share.
 #include <optional>
 #include <string>
 
@@ -29,9 +29,9 @@ inline bool HasNoLayers(const caffe::NetParameter& net) {
 
 inline bool HasNoFields(const caffe::SolverParameter& solver) { return solver.ByteSizeLong() == 0; }
 
-/// Rewrites the file IN in the current format as OUT, which may be the same file and appears
-/// complete or not at all. Returns the program's exit code: 0; 1 where something could not be
-/// carried over, which is in the log, or where there is nothing to write.
+/// Rewrites the file IN in the current format as OUT, which may be the same file. OUT is written
+/// completely or not at all. Returns the program's exit code: 0, or 1 if something could not be
+/// carried over (the log says what) or the arguments are wrong.
 template <typename Proto>
 int Main(int argc, char** argv, const Tool<Proto>& tool) {
   const std::string text =

@@ -1,7 +1,7 @@
 """Reads the text formats of graphs and plans (docs/plan-format.md).
 
-Every field is required and checked, and nothing is guessed: of a text that is damaged, cut off, or of another
-graph, BadInput says in one sentence what is wrong, with file and line.
+Every field is required and checked, and nothing is guessed. If a text is damaged, truncated, or of another graph,
+BadInput says in one sentence what is wrong, with file and line.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ PASSES = ('forward', 'backward', 'update')
 
 
 class Malformed(Exception):
-    """What is wrong with the record at hand."""
+    """An error in the current record."""
 
 
 @contextlib.contextmanager
@@ -44,12 +44,12 @@ class Tensor:
 
 
 @dataclass
-class Form:
+class Variant:
     reads: list = field(default_factory=list)
     writes: list = field(default_factory=list)
     alias: set = field(default_factory=set)  # (output, input)
-    scratch: list = field(default_factory=list)  # Tensor, or None for no bytes
-    deterministic: list = field(default_factory=list)  # one bool for each entry of scratch
+    algorithms: list = field(default_factory=list)  # Tensor, or None for no bytes
+    deterministic: list = field(default_factory=list)  # a bool for each entry of algorithms
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Op:
     phase: int  # index into PASSES
     kind: str
     repeatable: bool
-    forms: list = field(default_factory=list)
+    variants: list = field(default_factory=list)
 
 
 @dataclass
@@ -78,13 +78,13 @@ class Plan:
     pass_end: tuple = (0, 0, 0)
     readable: list = field(default_factory=list)
     homes: list = field(default_factory=list)  # (tensor, tier, offset) of each state tensor
-    steps: list = field(default_factory=list)  # the words of each, the number left out
-    lines: list = field(default_factory=list, compare=False)  # where each stands, as file:line
+    steps: list = field(default_factory=list)  # the words of each step, without its number
+    lines: list = field(default_factory=list, compare=False)  # file:line of each step
 
 
 # ---------------------------------------------------------------- records
 
-# What a field may be.
+# The values that a field may have.
 FIELDS = {
     'name': r'(?!-(?: |$))[^ \t-\r]+',
     'name or -': r'[^ \t-\r]+',
@@ -92,22 +92,22 @@ FIELDS = {
     'tensor or -': '[^ ]+',
     'operation': '[^ ]+',
     'bytes': '0|[1-9][0-9]{0,18}',
-    'offset': '0|-?[1-9][0-9]{0,18}',  # where a step has a wrong one, that is an objection to the plan
+    'offset': '0|-?[1-9][0-9]{0,18}',  # a wrong offset in a step is an objection to the plan
     'step': '0|[1-9][0-9]{0,8}',
     'n': '0|[1-9][0-9]{0,8}',
     'number': r'[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]{1,3})?',
     '0 or 1': '[01]',
     'pass': '|'.join(PASSES),
     'kind': 'compute|fill|update|feed',
-    'role': 'parameter|parameter_gradient|history|activation|activation_gradient|saved|scratch|user',
+    'role': 'parameter|parameter_gradient|history|activation|activation_gradient|saved|workspace|user',
     'tier': 'device|host|file',
     'lane': 'compute|save|load|spill|fetch',
 }
 
 
 class Record:
-    """A kind of record: "tensor <name> <bytes>[ keep]" has two fields, and a word that may be left out; in
-    "reads <tensor>..." any number of fields follows."""
+    """A kind of record. "tensor <name> <bytes>[ keep]" has two fields and an optional word; "reads <tensor>..." has any
+    number of fields."""
 
     def __init__(self, form):
         self.form = form
@@ -117,26 +117,26 @@ class Record:
         self.pattern = re.compile(re.sub('<([^>]*)>', lambda found: f'({FIELDS[found[1]]})', pattern))
 
     def fields(self, text):
-        """The texts of all fields and optional words; None for one that is left out."""
+        """The texts of all fields and optional words; None for an omitted one."""
         match = self.pattern.fullmatch(text)
         if not match:
             raise Malformed(f'expected "{self.form}"')
         return match.groups()
 
 
-def of_kinds(*forms):
-    return {form.split(' ')[0]: Record(form) for form in forms}
+def of_kinds(*variants):
+    return {variant.split(' ')[0]: Record(variant) for variant in variants}
 
 
 GRAPH_RECORDS = of_kinds(
     'graph <name or ->',
     'tensor <name> <bytes> <role>[ state][ keep][ blob=<n>]',
     'op <name> <pass> <kind>[ repeatable]',
-    'form <name or -> flops=<number> bytes=<number>[ exchanged=<number>][ tf32]',
+    'variant <name or -> flops=<number> bytes=<number>[ exchanged=<number>][ tf32]',
     'reads <tensor>...',
     'writes <tensor>...',
     'alias <tensor> <tensor>',
-    'scratch <tensor or -> seconds=<number> deterministic=<0 or 1>[ name=<name>]')
+    'algorithm <tensor or -> seconds=<number> deterministic=<0 or 1>[ name=<name>]')
 HEADER_RECORDS = of_kinds(
     'strategy <name or ->',
     'device_bytes <bytes>',
@@ -150,9 +150,9 @@ STEP_RECORDS = of_kinds(
     'free <tier> <tensor>[ <offset> <offset>]',
     'alias <tensor> on <tensor>',
     'copy <tier> <tier> <tensor>[ <offset>][ <offset> <offset>]',
-    'run <operation> form=<n> scratch=<n>[ again]',
+    'run <operation> variant=<n> algorithm=<n>[ recompute]',
     'wait <lane> for <step>')
-TENSOR_AT = {'alloc': 2, 'free': 2, 'copy': 3}  # which word of a step names its tensor
+TENSOR_AT = {'alloc': 2, 'free': 2, 'copy': 3}  # the index of the word that names the tensor
 
 
 def text_of(path):
@@ -168,11 +168,11 @@ def text_of(path):
 
 
 def records(path, magic):
-    """Yields (where, record) for each record, "end" included, after checking the first line and that nothing is
-    cut off."""
+    """Yields (where, record) for each record, "end" included, after checking the first line and that the text is not
+    truncated."""
     lines = text_of(path).split('\n')
     version = lines[0].removeprefix(magic[:-1])
-    if version in ('1', '2') and version < magic[-1]:
+    if version.isdigit() and version < magic[-1]:
         raise BadInput(f'{path}:1: this is version {version} of the format, which older versions of Layrub wrote; '
                        'make it again with "layrub plan --dump"')
     if lines[0] != magic:
@@ -211,11 +211,11 @@ def check(holds, complaint):
 
 
 def add_to_graph(graph, record):
-    """Adds what one record says; "end" after the last one."""
+    """Adds the contents of one record; "end" comes last."""
     op = graph.ops[next(reversed(graph.ops))] if graph.ops else None
     if record == 'end' or record.startswith('op '):
         check(graph.name, 'the record "graph <name>" is missing above this line')
-        check(not op or op.forms, f'the operation above this line, {op and op.name}, has no form')
+        check(not op or op.variants, f'the operation above this line, {op and op.name}, has no variant')
         if record == 'end':
             return
     kind, fields = fields_of(GRAPH_RECORDS, record, 'record of a graph')
@@ -230,30 +230,30 @@ def add_to_graph(graph, record):
         name, phase, what, repeatable = fields
         check(name not in graph.ops, f'there is another operation "{name}" above this line')
         graph.ops[name] = Op(name, len(graph.ops), PASSES.index(phase), what, bool(repeatable))
-    elif kind == 'form':
+    elif kind == 'variant':
         check(op, 'there is no operation above this line')
-        op.forms.append(Form())
+        op.variants.append(Variant())
     else:
-        check(op and op.forms, 'there is no form above this line')
-        add_to_form(graph.tensors, op.forms[-1], kind, fields)
+        check(op and op.variants, 'there is no variant above this line')
+        add_to_variant(graph.tensors, op.variants[-1], kind, fields)
 
 
-def add_to_form(tensors, form, kind, fields):
+def add_to_variant(tensors, variant, kind, fields):
     if kind in ('reads', 'writes'):
-        operands = getattr(form, kind)
-        check(not operands, f'there is another "{kind}" of this form above this line')
+        operands = getattr(variant, kind)
+        check(not operands, f'there is another "{kind}" of this variant above this line')
         operands.extend(look_up(tensors, 'tensor', name) for name in fields[0].split(' ')[1:])
     elif kind == 'alias':
-        form.alias.add(tuple(look_up(tensors, 'tensor', name).name for name in fields))
+        variant.alias.add(tuple(look_up(tensors, 'tensor', name).name for name in fields))
     else:
         name, _, deterministic, _ = fields
-        form.scratch.append(None if name == '-' else look_up(tensors, 'tensor', name))
-        form.deterministic.append(deterministic == '1')
+        variant.algorithms.append(None if name == '-' else look_up(tensors, 'tensor', name))
+        variant.deterministic.append(deterministic == '1')
 
 
 def read_graph(path):
     graph = Graph()
-    for where, record in records(path, 'layrub-graph 2'):
+    for where, record in records(path, 'layrub-graph 3'):
         with naming(where):
             add_to_graph(graph, record)
     return graph
@@ -284,7 +284,7 @@ def add_home(plan, graph, record):
 
 
 def check_step(graph, record):
-    """Its fields are right, and what they name is there."""
+    """Checks that the fields of a step are valid and that what they name exists."""
     kind, fields = fields_of(STEP_RECORDS, record, 'kind of step')
     words = record.split(' ')
     if kind in TENSOR_AT:
@@ -297,16 +297,16 @@ def check_step(graph, record):
         look_up(graph.tensors, 'tensor', words[3])
     elif kind == 'run':
         op = look_up(graph.ops, 'operation', words[1])
-        form, scratch = choice(words)
-        check(form < len(op.forms), f'operation {op.name} has no form {form}')
-        check(scratch < max(1, len(op.forms[form].scratch)), f'operation {op.name} has no scratch variant {scratch}')
+        variant, algorithm = choice(words)
+        check(variant < len(op.variants), f'operation {op.name} has no variant {variant}')
+        check(algorithm < max(1, len(op.variants[variant].algorithms)), f'operation {op.name} has no algorithm {algorithm}')
     return words
 
 
 def read_plan(path, graph):
-    """A plan of this graph."""
+    """Reads a plan of this graph."""
     plan, seen = Plan(), set()
-    for where, record in records(path, 'layrub-plan 4'):
+    for where, record in records(path, 'layrub-plan 5'):
         with naming(where):
             number, _, step = record.partition(' ')
             if number == 'home':
@@ -328,7 +328,7 @@ def read_plan(path, graph):
 
 
 def choice(words):
-    """Form and scratch variant that a "run" runs."""
+    """The variant and the algorithm of a "run" step."""
     return tuple(int(word.partition('=')[2]) for word in words[2:4])
 
 
@@ -337,6 +337,6 @@ def is_move(words):
 
 
 def piece(words, tensor):
-    """The bytes of its tensor that a step is of."""
+    """The bytes of its tensor that a step concerns."""
     at = TENSOR_AT[words[0]] + 1 + (words[0] == 'alloc' or is_move(words))
     return (int(words[at]), int(words[at + 1])) if len(words) > at else (0, tensor.length)

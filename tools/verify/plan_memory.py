@@ -1,4 +1,4 @@
-"""Memory while verify_plan.py walks through a plan: what it holds, and who touched it in which order."""
+"""The memory that verify_plan.py simulates: what it holds, and which steps have accessed it."""
 
 import bisect
 from dataclasses import dataclass
@@ -10,31 +10,31 @@ LANES = 5
 
 @dataclass(eq=False)
 class Block:
-    """A live range: the place of the bytes of its tensor from number `first` on."""
+    """A live range: the place of its tensor's bytes from byte `first` on."""
     offset: int
     size: int
     first: int = 0
-    bound: int = 1  # tensors that it belongs to
-    held: tuple = None  # name and version of the value that is in it
-    begin: int = 0  # the bytes of that value that are in it, each at its place, from here
+    bound: int = 1  # number of tensors in it
+    held: tuple = None  # name and version of the value that it holds
+    begin: int = 0  # the range holds the bytes of that value from here
     end: float = float('inf')  # to here
 
     def place(self):
-        """The bytes of its tensor that have a place here."""
+        """The bytes [begin, end) of the tensor that have a place here."""
         return self.first, self.first + self.size
 
     def has(self, value, begin, end):
         return self.held == value and self.begin <= begin and end <= self.end
 
     def hold(self, value, begin=0, end=float('inf')):
-        """Beside bytes of the same value that adjoin."""
+        """Adds bytes of a value. Adjacent bytes of the same value stay."""
         if self.held == value and self.begin <= end and begin <= self.end:
             begin, end = min(begin, self.begin), max(end, self.end)
         self.held, self.begin, self.end = value, begin, end
 
 
 class Arena:
-    """One tier: live ranges, what they hold, and who touched which bytes last."""
+    """One tier: its live ranges, what they hold, and the last steps that accessed each byte."""
 
     def __init__(self, name, size):
         self.name, self.size = name, size
@@ -90,12 +90,12 @@ class Arena:
 
 
 class Memory:
-    """All tiers, and the order in which the steps so far touch them."""
+    """All tiers, and the order in which the steps so far access them."""
 
     def __init__(self, graph, plan):
         self.plan = plan
         self.objections = []
-        self.number = None  # of the step at hand; None: homes
+        self.number = None  # number of the current step; None: homes
         self.device = Arena('device', plan.device_bytes)
         self.host = Arena('host', plan.host_bytes)
         self.file = Arena('file', plan.spill_bytes)
@@ -115,7 +115,7 @@ class Memory:
         return f'step {number} ({" ".join(words[:TENSOR_AT.get(words[0], 1) + 1])})'
 
     def queue(self, lane):
-        """The step at hand runs on this lane."""
+        """Queues the current step on this lane."""
         self.clocks[self.number] = (lane, tuple(self.now[lane]))
         self.now[lane][lane] += 1
 
@@ -129,7 +129,7 @@ class Memory:
         self.now[lane] = now
 
     def touch(self, arena, tensor, write, part=None):
-        """An access of the bytes of a tensor, or of those in `part`."""
+        """Records an access to the bytes of a tensor, or to those in `part`."""
         block = arena.range_of[tensor.name]
         first, last = part or (0, tensor.size)
         if block.size and not block.first <= first <= min(last, tensor.length) <= block.first + block.size:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Damages texts of graphs and plans in every way that is easy to think of. verify_plan.py either says in one
-sentence what is wrong, with file and line, or objects to the plan, or the damage has changed nothing that
-matters: no plan is ever proved that is not the one in the text."""
+"""Damages texts of graphs and plans in many ways. verify_plan.py must report the error in one sentence, with file and
+line, or object to the plan, unless the damage has changed nothing that matters. It must never accept a plan other than
+the one in the text."""
 
 import unittest
 import unittest.mock
@@ -11,12 +11,12 @@ import test_verify_parts
 import test_verify_plan
 import verify_plan
 
-# In the place of a field, or of what stands behind its "=". The first are wrong wherever they stand, but for names that
-# a text makes up; the others are right in some places.
+# Replacements for a field, or for the value after its "=". The first are invalid everywhere except as free names; the
+# others are valid in some places.
 JUNK = ('', 'junk', '-1', '-256', '+1', '1_0', '0x10', '\u0663', '1e999', '99999999999999999999', 'a\tb')
 VALUES = ('-', '0', '07', '256', '1')
-IN_FORMS = ('reads', 'writes', 'alias', 'scratch')
-MADE_UP = ('graph', 'strategy')  # the form's name and the algorithm's tell the proof nothing
+IN_FORMS = ('reads', 'writes', 'alias', 'algorithm')
+MADE_UP = ('graph', 'strategy')  # free names; those of variants and algorithms do not matter to the check either
 TEXTS = {
     'moving': (test_verify_plan.GRAPH, test_verify_plan.plan_text(test_verify_plan.STEPS)),
     'again': (None, test_verify_plan.plan_text(test_verify_plan.AGAIN, device=2304)),
@@ -33,7 +33,8 @@ def damaged_lines(text):
     lines = text.splitlines()
     for i, line in enumerate(lines):
         yield f'line {i + 1} is junk', joined(lines[:i] + ['junk'] + lines[i + 1:])
-        if line.split(' ')[0] in ('#', 'form', *IN_FORMS):  # without them, or with more, the text is of another net
+        # without one of them, or with more, the text describes another net
+        if line.split(' ')[0] in ('#', 'variant', *IN_FORMS):
             continue
         yield f'line {i + 1} left out', joined(lines[:i] + lines[i + 1:])
         yield f'line {i + 1} twice', joined(lines[:i + 1] + lines[i:])
@@ -62,7 +63,7 @@ def replaced(by):
 
 def more_or_fewer(text):
     def change(words, at, key, value):
-        # These may be there or not, and then the text says something else: any of the operands, and words at the end.
+        # Operands and optional words: with or without them the text is valid and means something else.
         if words[0] in ('reads', 'writes', 'readable') and at or value in ('keep', 'repeatable'):
             return
         yield f'"{key}{value}" left out', words[:at] + words[at + 1:]
@@ -90,7 +91,7 @@ class DamagedPlans(unittest.TestCase):
         return graph
 
     def read(self, graph, plan):
-        """Graph and plan; None where one of them is refused, as it has to be."""
+        """Graph and plan; None if one of them is refused in the right way."""
         try:
             read = self.read_graph(graph)
             self.files['plan.txt'] = plan
@@ -100,7 +101,7 @@ class DamagedPlans(unittest.TestCase):
             return None
 
     def verdict(self, graph, plan):
-        """Graph and plan, and whether they are proved; None where one of them is refused."""
+        """Graph and plan, and whether the plan is accepted; None if one of them is refused."""
         read = self.read(graph, plan)
         if read is None:
             return None
@@ -109,7 +110,7 @@ class DamagedPlans(unittest.TestCase):
         return read, not objections
 
     def damage(self, change, judge):
-        """Calls judge with what verdict() says of each damaged text, and of the sound one."""
+        """Calls judge with the verdict() of each damaged text, and with that of the undamaged one."""
         for name, (graph, plan) in TEXTS.items():
             whole = graph or test_verify_plan.GRAPH
             sound, proved = self.verdict(whole, plan)
@@ -122,11 +123,11 @@ class DamagedPlans(unittest.TestCase):
                     judge(self.verdict(*damaged), sound)
 
     def is_never_proved(self, verdict, sound):
-        """But where what is read is the same."""
+        """A damaged text must not be accepted, unless it reads the same as the undamaged one."""
         if verdict is not None and verdict[1]:
             self.assertEqual(sound, verdict[0])
 
-    def test_a_text_that_is_cut_off_is_refused_wherever_that_is(self):
+    def test_a_truncated_text_is_refused_at_any_length(self):
         def cuts(text):
             return ((f'cut after {text[:size][-40:]!r}', text[:size]) for size in range(0, len(text) - 1, 5))
         self.damage(cuts, lambda verdict, sound: self.assertIsNone(verdict))

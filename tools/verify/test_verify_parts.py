@@ -1,54 +1,54 @@
 #!/usr/bin/env python3
-"""Self test of verify_plan.py: tensors that leave the device in part."""
+"""Self test of verify_plan.py: partly evicted tensors."""
 
 import unittest
 
 import test_verify_plan
 
-# x is made, then y, z of y, and x is read with z.
-GRAPH = '''layrub-graph 2
+# Computes x, then y, then z from y, and reads x together with z.
+GRAPH = '''layrub-graph 3
 graph parts
 tensor w 256 parameter state
 tensor x 1000 activation
 tensor y 768 activation
 tensor z 256 activation
 op first forward compute
-form default flops=1 bytes=1
+variant default flops=1 bytes=1
 reads w
 writes x
 op second forward compute
-form default flops=1 bytes=1
+variant default flops=1 bytes=1
 writes y
 op third forward compute
-form default flops=1 bytes=1
+variant default flops=1 bytes=1
 reads y
 writes z
 alias z y
 op fourth forward compute
-form default flops=1 bytes=1
+variant default flops=1 bytes=1
 reads x z
 end
 '''
 
-# 256 bytes of x stay while y takes the others.
+# 256 bytes of x stay while y uses the others.
 STEPS = '''home w device 0
 alloc device x 256
-run first form=0 scratch=0
+run first variant=0 algorithm=0
 alloc host x 0
-wait save for run first form=0 scratch=0
+wait save for run first variant=0 algorithm=0
 copy device host x 256 1000
 free device x 256 1000
 alloc device y 512
 wait compute for copy device host x 256 1000
-run second form=0 scratch=0
+run second variant=0 algorithm=0
 alloc device z 1280
-run third form=0 scratch=0
+run third variant=0 algorithm=0
 free device y
 alloc device x 256 256 1000
-wait load for run third form=0 scratch=0
+wait load for run third variant=0 algorithm=0
 copy host device x 256 1000
 wait compute for copy host device x 256 1000
-run fourth form=0 scratch=0
+run fourth variant=0 algorithm=0
 free device z
 free device x
 free host x'''.split('\n')
@@ -69,7 +69,7 @@ def plan_text(steps, device=1536, readable='readable\n'):
             step = f'{head} for {number[awaited]}'
         number[step] = len(lines)
         lines.append(step)
-    header = (f'layrub-plan 4\nstrategy hand\ndevice_bytes {device}\nhost_bytes 1024\nspill_bytes 0\n'
+    header = (f'layrub-plan 5\nstrategy hand\ndevice_bytes {device}\nhost_bytes 1024\nspill_bytes 0\n'
               f'pass_end {len(lines)} {len(lines)} {len(lines)}\n' + readable + ''.join(f'{home}\n' for home in homes))
     return header + ''.join(f'{i} {line}\n' for i, line in enumerate(lines)) + 'end\n'
 
@@ -81,7 +81,7 @@ def after(step, *new, drop=0):
 
 
 def changed(*pairs):
-    """The steps with words replaced, in waits for them too."""
+    """The steps with words replaced, also in the waits for them."""
     steps = list(STEPS)
     for old, new in pairs:
         steps = [step.replace(old, new) for step in steps]
@@ -89,7 +89,7 @@ def changed(*pairs):
 
 
 def moved():
-    """The part, 512 bytes, goes to bytes of which it leaves some, before y is made."""
+    """The part has 512 bytes and moves to a range that overlaps its own before y is computed."""
     steps = changed((KEEP, 'free device x 512 1000'), (' x 256 1000', ' x 512 1000'), ('x 256 256 1000', 'x 256 512 1000'),
                     ('device y 512', 'device y 768'), ('device z 1280', 'device z 1536'))
     steps[1] = 'alloc device x 512'
@@ -106,23 +106,23 @@ class VerifyParts(test_verify_plan.PlanCase):
         objections = self.verify(steps, **header)['objections']
         self.assertTrue(any(words in line for line in objections), f'{words!r} in {objections}')
 
-    def test_proves_one_that_stays_and_counts_its_bytes(self):
+    def test_accepts_a_part_that_stays_and_counts_its_bytes(self):
         found = self.verify(STEPS)
         self.assertEqual(found['objections'], [])
         self.assertEqual((found['live_bytes'], found['packing']), (1536, 1.0))
         self.assertEqual((found['offloaded_bytes'], found['moved_bytes']), (768, 0))
 
-    def test_proves_one_that_moves_and_counts_its_bytes(self):
+    def test_accepts_a_part_that_moves_and_counts_its_bytes(self):
         found = self.verify(moved(), device=1792)
         self.assertEqual(found['objections'], [])
         self.assertEqual((found['live_bytes'], found['moved_bytes']), (1792, 512))
 
-    def test_proves_copies_that_begin_earlier_than_they_have_to(self):
+    def test_accepts_copies_that_begin_earlier_than_needed(self):
         whole = changed(('copy device host x 256 1000', 'copy device host x'))
         self.assertEqual(self.verify(whole)['objections'], [])
         self.assertEqual(self.verify(changed(*((f'{c} 256 1000', c) for c in COPIES)))['objections'], [])
 
-    def test_proves_one_that_is_freed_entirely(self):
+    def test_accepts_a_part_that_is_freed_entirely(self):
         steps = changed(*((f'{copy} 256 1000', copy) for copy in COPIES))
         at = steps.index(KEEP) + 1
         self.assertEqual(self.verify(steps[:at] + ['free device x 0 256'] + [step.replace('x 256 256 1000', 'x 256') for step in steps[at:]])['objections'], [])
@@ -133,7 +133,7 @@ class VerifyParts(test_verify_plan.PlanCase):
                 self.assertTrue(self.verify(steps[:i] + steps[i + 1:], device=device)['objections'],
                                 f'without {step}')
 
-    def test_proves_parts_of_parts_and_parts_that_end_their_tensor(self):
+    def test_accepts_parts_of_parts_and_parts_at_the_end_of_a_tensor(self):
         steps = changed((KEEP, 'free device x 512 1000'), ('device y 512', 'device y 768'), ('device z 1280', 'device z 1536'))
         at = steps.index('free device x 512 1000') + 1
         self.assertEqual(self.verify(steps[:at] + ['free device x 256 512'] + steps[at:], device=1792)['objections'], [])
@@ -141,12 +141,12 @@ class VerifyParts(test_verify_plan.PlanCase):
                         ('device y 512', 'device y 256'))
         self.assertEqual(self.verify(steps)['objections'], [])
 
-    def test_proves_a_part_in_the_host_tier(self):
+    def test_accepts_a_part_in_the_host_tier(self):
         steps = changed(('alloc host x 0', 'alloc host x 0 256 1000'), ('free host x', 'free host x 256 1000'))
         self.assertEqual(self.verify(steps)['objections'], [])
         self.assert_objects('x, but only bytes (0, 512) are there', after(KEEP, 'free host x 512 1000'))
 
-    def test_objects_to_bytes_that_are_not_there(self):
+    def test_objects_to_copies_of_bytes_that_are_not_resident(self):
         for begin, end in ((-256, 1000), (300, 1000), (1000, 1000), (256, 600), (0, 1024)):
             self.assert_objects(f'{begin} to {end} are no bytes of x', changed((KEEP, f'free device x {begin} {end}')))
         self.assert_objects('gives bytes 512 to 1024 of x back, which has 0 to 256', after(KEEP, 'free device x 512 1000'))
@@ -154,7 +154,7 @@ class VerifyParts(test_verify_plan.PlanCase):
         self.assert_objects('x is not the only tensor in its range', after('copy device host x 256 1000', 'alias z on x'))
         self.assert_objects('gives a home back', after(KEEP, 'free device w'))
 
-    def test_objects_to_more_or_less_that_is_kept(self):
+    def test_objects_to_keeping_more_or_fewer_bytes(self):
         self.assert_objects('overlap a live range', changed((KEEP, 'free device x 512 1000')))
         self.assert_objects('overlap a live range', changed(('alloc device y 512', 'alloc device y 256')))
         for old, new in (('free device x 512 1000', 'free device x 256 1000'), ('x 256 0 512', 'x 256 0 256'),
@@ -164,16 +164,16 @@ class VerifyParts(test_verify_plan.PlanCase):
         self.assert_objects('but bytes (0, 1024) are on the device',
                             after('copy host device x 256 1000', 'copy device device x 512 0 256'))
 
-    def test_objects_to_a_move_to_bytes_that_are_still_saved(self):
+    def test_objects_to_a_move_onto_bytes_that_are_still_being_offloaded(self):
         self.assert_objects('writes x without waiting for', after(KEEP, 'copy device device x 1024 0 256'))
 
-    def test_objects_to_uses_of_a_part(self):
+    def test_objects_to_operations_that_use_a_part(self):
         for use in ('copy device host x', 'copy host device x', 'copy device host x 256 1000', 'copy host device x 256 1000',
-                    'run fourth form=0 scratch=0', 'run first form=0 scratch=0'):
+                    'run fourth variant=0 algorithm=0', 'run first variant=0 algorithm=0'):
             self.assert_objects('x, but only bytes (0, 256) are there', after(KEEP, use))
         self.assert_objects('z cannot be put on x', after(KEEP, 'alias z on x'))
 
-    def test_objects_to_a_whole_range_elsewhere_or_on_others(self):
+    def test_objects_to_prefetching_into_another_or_an_occupied_range(self):
         steps = list(STEPS)
         steps[WHOLE] = 'alloc device x 512 256 1000'
         self.assert_objects('lies elsewhere than the part of x, bytes 0 to 256 at 256', steps)
@@ -182,29 +182,29 @@ class VerifyParts(test_verify_plan.PlanCase):
         steps = after(WHOLE - 1, 'copy device device x 768 0 256', 'alloc device x 768 256 1000', drop=1)
         self.assert_objects('misaligned or outside of the arena', steps)
 
-    def test_objects_to_readers_of_what_has_not_come_back(self):
-        for use in ('run fourth form=0 scratch=0', 'copy device host x', 'copy device device x 512'):
+    def test_objects_to_reading_bytes_that_are_not_prefetched_yet(self):
+        for use in ('run fourth variant=0 algorithm=0', 'copy device host x', 'copy device device x 512'):
             self.assert_objects('reads x, whose device range holds bytes 0 to 256 only', after(WHOLE, use))
 
-    def test_objects_to_copies_without_the_bytes_before(self):
+    def test_objects_to_reading_a_range_that_copies_have_not_filled(self):
         words = 'reads x, whose device range holds bytes 512 to 1000 only'
         self.assert_objects(words, changed(('host device x 256 1000', 'host device x 512 1000')))
         for load in ('copy host device x 256 1000', 'copy host device x'):
             self.assert_objects('whose host range holds bytes 512 to 1000 only', changed(
                 ('device host x 256 1000', 'device host x 512 1000'), ('copy host device x 256 1000', load)))
 
-    def test_proves_a_copy_in_two(self):
+    def test_accepts_a_copy_in_two_parts(self):
         first, second = 'copy host device x 256 512', 'copy host device x 512 1000'
         at = STEPS.index('copy host device x 256 1000')
         steps = STEPS[:at] + [first, second, f'wait compute for {second}'] + STEPS[at + 2:]
         self.assertEqual(self.verify(steps)['objections'], [])
         self.assert_objects('whose device range holds bytes 0 to 512 only', [step for step in steps if step != second])
 
-    def test_objects_to_bytes_that_are_taken_while_they_are_saved(self):
+    def test_objects_to_reusing_bytes_while_they_are_offloaded(self):
         steps = [step for step in STEPS if step != 'wait compute for copy device host x 256 1000']
         self.assert_objects('writes y without waiting for step 4 (copy device host x)', steps)
 
-    def test_objects_to_what_is_not_whole_in_one_place_at_the_end(self):
+    def test_objects_to_values_that_are_incomplete_at_the_end(self):
         readable = 'readable x\n'
         self.assert_objects('whole value', STEPS[:-2] + STEPS[-2:-1], readable=readable)
         self.assert_objects('whole value', STEPS[:-2] + [KEEP, STEPS[-1]], readable=readable)

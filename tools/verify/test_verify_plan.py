@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Self test of verify_plan.py: a right plan is proved, wrong ones are objected to, by name."""
+"""Self test of verify_plan.py: a right plan is accepted, wrong ones get the right objections."""
 
 import json
 import os
@@ -13,8 +13,8 @@ import plan_files
 import plan_floor
 import verify_plan
 
-# conv -> relu -> loss; x goes to the host between its uses, b lies on a, a.grad on b.grad.
-GRAPH = '''layrub-graph 2
+# conv -> relu -> loss; x is offloaded between its uses, b aliases a, a.grad aliases b.grad.
+GRAPH = '''layrub-graph 3
 # a comment
 graph small
 tensor w 256 parameter state
@@ -26,50 +26,50 @@ tensor mask 16 saved
 tensor loss 4 activation keep
 tensor b.grad 512 activation_gradient
 tensor a.grad 512 activation_gradient
-tensor work 100 scratch
+tensor work 100 workspace
 op data forward compute
-form default flops=0 bytes=0
+variant default flops=0 bytes=0
 writes x
 op conv forward compute repeatable
-form default flops=1 bytes=1
+variant default flops=1 bytes=1
 reads x w
 writes a
-scratch - seconds=2 deterministic=1
-scratch work seconds=1 deterministic=1
+algorithm - seconds=2 deterministic=1
+algorithm work seconds=1 deterministic=1
 op relu forward compute repeatable
-form default flops=1 bytes=1
+variant default flops=1 bytes=1
 reads a
 writes b mask
 alias b a
 op loss forward compute
-form default flops=1 bytes=1
+variant default flops=1 bytes=1
 reads b
 writes loss
 op loss/backward backward compute
-form default flops=1 bytes=1
+variant default flops=1 bytes=1
 reads b loss
 writes b.grad
 op relu/backward backward compute
-form y flops=1 bytes=1
+variant y flops=1 bytes=1
 reads b b.grad
 writes a.grad
 alias a.grad b.grad
-form mask flops=1 bytes=1
+variant mask flops=1 bytes=1
 reads mask b.grad
 writes a.grad
 alias a.grad b.grad
 op conv/backward backward compute
-form default flops=1 bytes=1
+variant default flops=1 bytes=1
 reads x a.grad w w.grad
 writes w.grad
 op w/update update update
-form sgd flops=1 bytes=1
+variant sgd flops=1 bytes=1
 reads w w.grad
 writes w
 end
 '''
 
-HEADER = '''layrub-plan 4
+HEADER = '''layrub-plan 5
 strategy hand
 device_bytes {device}
 host_bytes 512
@@ -78,78 +78,78 @@ pass_end {ends}
 readable loss
 '''
 
-# A wait names the step that it waits for by its words; numbers are filled in by plan_text.
+# A wait names the step that it waits for by its text; plan_text fills in the numbers.
 STEPS = '''home w device 0
 home w.grad device 256
 alloc device x 512
-run data form=0 scratch=0
+run data variant=0 algorithm=0
 alloc device a 1024
 alloc device work 1536
-run conv form=0 scratch=1
+run conv variant=0 algorithm=1
 alloc host x 0
-wait save for run data form=0 scratch=0
+wait save for run data variant=0 algorithm=0
 copy device host x
 free device work
 alias b on a
-run relu form=0 scratch=0
+run relu variant=0 algorithm=0
 free device a
 free device x
 alloc device loss 1536
-run loss form=0 scratch=0
+run loss variant=0 algorithm=0
 alloc device b.grad 512
 wait compute for copy device host x
-run loss/backward form=0 scratch=0
+run loss/backward variant=0 algorithm=0
 alias a.grad on b.grad
-run relu/backward form=0 scratch=0
+run relu/backward variant=0 algorithm=0
 free device b
 free device b.grad
 alloc device x 1024
-wait load for run relu/backward form=0 scratch=0
+wait load for run relu/backward variant=0 algorithm=0
 copy host device x
 wait compute for copy host device x
-run conv/backward form=0 scratch=0
+run conv/backward variant=0 algorithm=0
 free device x
 free host x
 free device a.grad
-run w/update form=0 scratch=0'''.split('\n')
+run w/update variant=0 algorithm=0'''.split('\n')
 
 
-# The same, but x stays, and b is dropped after the loss: conv and relu run again.
+# The same, but x stays, and b is dropped after the loss, so conv and relu are recomputed.
 AGAIN = '''home w device 0
 home w.grad device 256
 alloc device x 512
-run data form=0 scratch=0
+run data variant=0 algorithm=0
 alloc device a 1024
 alloc device work 1536
-run conv form=0 scratch=1
+run conv variant=0 algorithm=1
 free device work
 alias b on a
-run relu form=0 scratch=0
+run relu variant=0 algorithm=0
 free device a
 alloc device loss 1536
-run loss form=0 scratch=0
+run loss variant=0 algorithm=0
 free device b
 alloc device a 1024
 alloc device work 1792
-run conv form=0 scratch=1 again
+run conv variant=0 algorithm=1 recompute
 free device work
 alias b on a
-run relu form=0 scratch=0 again
+run relu variant=0 algorithm=0 recompute
 free device a
 alloc device b.grad 1792
-run loss/backward form=0 scratch=0
+run loss/backward variant=0 algorithm=0
 alias a.grad on b.grad
-run relu/backward form=0 scratch=0
+run relu/backward variant=0 algorithm=0
 free device b
 free device b.grad
-run conv/backward form=0 scratch=0
+run conv/backward variant=0 algorithm=0
 free device x
 free device a.grad
-run w/update form=0 scratch=0'''.split('\n')
+run w/update variant=0 algorithm=0'''.split('\n')
 
 
 def plan_text(steps, device=1792, spill=0):
-    """The text of a plan with these steps; a wait for a step that is left out is left out."""
+    """The text of a plan with these steps; waits for omitted steps are omitted."""
     homes = [step for step in steps if step.startswith('home ')]
     number, lines = {}, []
     for step in steps[len(homes):]:
@@ -168,7 +168,7 @@ def plan_text(steps, device=1792, spill=0):
 
 
 class PlanCase(unittest.TestCase):
-    """What tests of verify_plan.py share."""
+    """Helpers for tests of verify_plan.py."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -177,7 +177,7 @@ class PlanCase(unittest.TestCase):
         self.plan_path = os.path.join(folder.name, 'plan.txt')
 
     def verify_text(self, graph, plan):
-        """What verify_plan says; a text that it cannot read is one objection."""
+        """The result of verify_plan; a text that it cannot read counts as one objection."""
         self.write(graph, plan)
         try:
             graph = plan_files.read_graph(self.graph_path)
@@ -215,7 +215,7 @@ class VerifyPlan(PlanCase):
     def without(step):
         return [other for other in STEPS if other != step]
 
-    def test_proves_a_tensor_that_moves_and_objects_to_one_that_moves_wrongly(self):
+    def test_accepts_a_right_move_and_objects_to_a_wrong_one(self):
         at = STEPS.index('wait compute for copy host device x')
 
         def moved(step, waits=True):
@@ -225,14 +225,14 @@ class VerifyPlan(PlanCase):
         found = moved('copy device device x 1792')
         self.assertEqual(found['objections'], [])
         self.assertEqual((found['live_bytes'], found['moved_bytes']), (2304, 512))
-        found = moved('copy device device x 512')  # where it lay at first: b.grad is there
+        found = moved('copy device device x 512')  # its first place, where b.grad is now
         self.assertTrue(any('overlap a live range' in o for o in found['objections']))
         found = moved('copy device device w 1792')
         self.assertTrue(any('is state' in o for o in found['objections']))
         found = moved('copy device device x 1792', waits=False)
         self.assertTrue(any('without waiting' in o for o in found['objections']))
 
-    def test_proves_a_tensor_that_slides_to_bytes_that_it_leaves(self):
+    def test_accepts_a_move_to_overlapping_bytes(self):
         steps = self.changed('alloc device loss 1536', 'alloc device loss 1792')
         at = steps.index('wait compute for copy host device x')
 
@@ -247,13 +247,13 @@ class VerifyPlan(PlanCase):
         found = slid('copy device device x 1280', waits=False)
         self.assertTrue(any('without waiting' in o for o in found['objections']))
 
-    def test_proves_a_right_plan_and_measures_it(self):
+    def test_accepts_a_right_plan_and_measures_it(self):
         found = self.verify(STEPS)
         self.assertEqual(found['objections'], [])
         self.assertEqual(found['live_bytes'], 1792)
         self.assertEqual(found['packing'], 1.0)
         self.assertEqual(found['offloaded_bytes'], 512)
-        # w and its gradient, and b, b.grad and loss; conv would need x and a but no scratch.
+        # w and its gradient, and b, b.grad and loss; conv would need x and a but no workspace.
         self.assertEqual((found['floor_bytes'], found['floor_op']), (512 + 1280, 'loss/backward'))
 
     def test_objects_to_every_step_left_out(self):
@@ -276,11 +276,11 @@ class VerifyPlan(PlanCase):
         self.assert_objects('reads x without waiting for',
                             self.without('wait compute for copy host device x'))
         self.assert_objects('writes x without waiting for', self.without(
-            'wait load for run relu/backward form=0 scratch=0'))
+            'wait load for run relu/backward variant=0 algorithm=0'))
 
-    def test_objects_to_a_use_after_the_free(self):
+    def test_objects_to_a_use_after_free(self):
         steps = self.without('free device a')
-        steps.insert(steps.index('run relu form=0 scratch=0'), 'free device a')
+        steps.insert(steps.index('run relu variant=0 algorithm=0'), 'free device a')
         self.assert_objects('reads a, which has no device range', steps)
 
     def test_objects_to_overlap(self):
@@ -292,29 +292,29 @@ class VerifyPlan(PlanCase):
             self.assert_objects('misaligned or outside', self.changed(
                 'alloc device a 1024', f'alloc device a {offset}'))
 
-    def test_objects_to_an_alias_that_the_form_does_not_allow(self):
+    def test_objects_to_an_alias_that_the_variant_does_not_allow(self):
         self.assert_objects('writes b on the bytes of a', STEPS,
                             graph=GRAPH.replace('alias b a\n', ''))
 
-    def test_objects_to_a_value_that_an_alias_has_ended(self):
+    def test_objects_to_reading_a_value_that_an_alias_has_overwritten(self):
         steps = self.without('free device a')
-        graph = GRAPH.replace('op loss forward compute\nform default flops=1 bytes=1\nreads b',
-                              'op loss forward compute\nform default flops=1 bytes=1\nreads a b')
-        steps.insert(steps.index('run loss form=0 scratch=0') + 1, 'free device a')
+        graph = GRAPH.replace('op loss forward compute\nvariant default flops=1 bytes=1\nreads b',
+                              'op loss forward compute\nvariant default flops=1 bytes=1\nreads a b')
+        steps.insert(steps.index('run loss variant=0 algorithm=0') + 1, 'free device a')
         self.assert_objects('reads a, whose device range holds version 1 of b', steps, graph=graph)
 
     def test_objects_to_a_stale_host_copy(self):
         graph = GRAPH.replace('reads b\nwrites loss', 'reads b x\nwrites loss x')
         steps = self.without('free device x')
-        steps.insert(steps.index('run loss form=0 scratch=0') + 1, 'free device x')
+        steps.insert(steps.index('run loss variant=0 algorithm=0') + 1, 'free device x')
         self.assert_objects('reads x, whose host range holds version 1 of x', steps, graph=graph)
 
-    def test_objects_to_waits_for_what_is_no_earlier_step_of_another_lane(self):
+    def test_objects_to_waits_for_other_than_an_earlier_step_of_another_lane(self):
         for number in (4, 6, 30, 99):
             self.assert_objects('waits for a step that is not', self.changed(
                 'wait compute for copy device host x', f'wait compute for {number}'))
 
-    def test_objects_to_homes_that_are_wrong(self):
+    def test_objects_to_wrong_homes(self):
         for words, home, wrong in (
                 ('reads w, which has no device range', 'home w device 0', 'home w host 0'),
                 ('is not the only one of a state', 'home w device 0', 'home x device 0'),
@@ -327,10 +327,10 @@ class VerifyPlan(PlanCase):
         allocated = ['home w.grad device 256', 'alloc device w 0'] + STEPS[2:]
         self.assert_objects('w is state, and has no home', allocated)
 
-    def test_proves_state_that_comes_from_the_host_tier_and_goes_back(self):
+    def test_accepts_state_whose_home_is_the_host_tier(self):
         steps = ['home w host 0', AGAIN[1], 'alloc device w 0', 'copy host device w',
                  *AGAIN[2:6], 'wait compute for copy host device w', *AGAIN[6:],
-                 'wait save for run w/update form=0 scratch=0', 'copy device host w', 'free device w']
+                 'wait save for run w/update variant=0 algorithm=0', 'copy device host w', 'free device w']
         found = self.verify(steps, device=2304)
         self.assertEqual(found['objections'], [])
         self.assertEqual((found['floor_bytes'], found['floor_op']), (256 + 256 + 1024, 'conv'))
@@ -343,11 +343,11 @@ class VerifyPlan(PlanCase):
                 ('reads w without waiting for', without('wait compute for copy host device w')),
                 ('w does not end with its whole value', without('copy device host w')),
                 ('w is state: it belongs in its home', without('free device w')),
-                ('reads w without waiting for', without('wait save for run w/update form=0 scratch=0')),
+                ('reads w without waiting for', without('wait save for run w/update variant=0 algorithm=0')),
                 ('gives a home back', steps + ['free host w'])):
             self.assert_objects(words, wrong, device=2304)
 
-    def test_proves_what_leaves_for_the_file(self):
+    def test_accepts_tensors_that_are_offloaded_to_the_file(self):
         lanes = {'save': 'spill', 'load': 'fetch'}
         steps = [re.sub(r'\b(save|load)\b', lambda lane: lanes[lane[0]], step.replace('host', 'file')) for step in STEPS]
         found = self.verify(steps, spill=512)
@@ -361,30 +361,30 @@ class VerifyPlan(PlanCase):
         stays = [step for step in steps if step != 'free file x']
         self.assert_objects('x is never freed in the file arena', stays, spill=512)
 
-    def test_objects_to_operations_out_of_order_or_of_another_form(self):
-        conv, relu = STEPS.index('run conv form=0 scratch=1'), STEPS.index(
-            'run relu form=0 scratch=0')
+    def test_objects_to_operations_out_of_order_or_of_another_variant(self):
+        conv, relu = STEPS.index('run conv variant=0 algorithm=1'), STEPS.index(
+            'run relu variant=0 algorithm=0')
         steps = list(STEPS)
         steps[conv], steps[relu] = steps[relu], steps[conv]
         self.assert_objects('runs out of order', steps)
-        for wrong in ('form=1 scratch=1', 'form=-1 scratch=1', 'form=0 scratch=2'):
-            steps = self.changed('run conv form=0 scratch=1', 'run conv ' + wrong)
+        for wrong in ('variant=1 algorithm=1', 'variant=-1 algorithm=1', 'variant=0 algorithm=2'):
+            steps = self.changed('run conv variant=0 algorithm=1', 'run conv ' + wrong)
             self.assertTrue(self.verify(steps)['objections'], wrong)
 
-    def test_proves_a_plan_that_computes_again(self):
+    def test_accepts_a_plan_with_recomputation(self):
         found = self.verify(AGAIN, device=2304)
         self.assertEqual(found['objections'], [])
         self.assertEqual((found['recomputed'], found['offloaded_bytes']), (2, 0))
 
-    def test_objects_to_every_change_of_a_recomputation(self):
-        again = [i for i, step in enumerate(AGAIN) if step.endswith('again')]
+    def test_objects_to_every_change_in_a_recomputation(self):
+        again = [i for i, step in enumerate(AGAIN) if step.endswith('recompute')]
         for i in again:
             changes = [AGAIN[:i] + AGAIN[i + 1:]]
             changes.append(changes[0][:i + 4] + [AGAIN[i]] + changes[0][i + 4:])
             for other in ('data', 'loss', 'relu/backward', 'w/update', 'nobody'):
-                changes.append(AGAIN[:i] + [f'run {other} form=0 scratch=0 again'] + AGAIN[i + 1:])
-            changes.append(AGAIN[:i] + [AGAIN[i].replace('scratch=1', 'scratch=0')
-                                        .replace('relu form=0 scratch=0', 'relu form=1 scratch=0')]
+                changes.append(AGAIN[:i] + [f'run {other} variant=0 algorithm=0 recompute'] + AGAIN[i + 1:])
+            changes.append(AGAIN[:i] + [AGAIN[i].replace('algorithm=1', 'algorithm=0')
+                                        .replace('relu variant=0 algorithm=0', 'relu variant=1 algorithm=0')]
                            + AGAIN[i + 1:])
             for steps in changes:
                 self.assertTrue(self.verify(steps, device=2304)['objections'], steps[i])
@@ -397,7 +397,7 @@ class VerifyPlan(PlanCase):
             self.assert_objects(words, AGAIN, device=2304, graph=GRAPH.replace(old, new))
         self.assert_objects('before it has run', AGAIN[:2] + [AGAIN[16]] + AGAIN[2:], device=2304)
 
-    def test_objects_to_what_is_to_be_kept_and_away_between_passes(self):
+    def test_objects_to_kept_tensors_that_are_evicted_between_passes(self):
         graph = GRAPH.replace('tensor b 512 activation', 'tensor b 512 activation keep')
         plan = plan_text(AGAIN, device=2304)
         self.assertIn('pass_end 19 ', plan)
@@ -406,11 +406,11 @@ class VerifyPlan(PlanCase):
             objections = self.verify_text(graph, plan.replace('pass_end 19 ', f'pass_end {end} '))['objections']
             self.assertEqual(f'{words}{end}' in objections, said, objections)
 
-    def test_wants_saved_tensors_where_a_form_reads_them(self):
+    def test_requires_saved_tensors_that_the_chosen_variant_reads(self):
         self.assert_objects('writes mask, which has no device range', self.changed(
-            'run relu/backward form=0 scratch=0', 'run relu/backward form=1 scratch=0'))
+            'run relu/backward variant=0 algorithm=0', 'run relu/backward variant=1 algorithm=0'))
 
-    def test_tells_how_well_ranges_are_packed_without_objecting(self):
+    def test_reports_how_well_ranges_are_packed_without_objecting(self):
         found = self.verify(STEPS, device=2 * 1792)
         self.assertEqual([], found['objections'])
         self.assertEqual(2, found['packing'])
@@ -433,12 +433,12 @@ class VerifyPlan(PlanCase):
 
     def test_names_the_line_of_bad_input(self):
         for graph, plan, where in (
-                ('layrub-graph 3\n', plan_text(STEPS), 'graph.txt:1:'),
+                ('layrub-graph 9\n', plan_text(STEPS), 'graph.txt:1:'),
                 (GRAPH.replace('reads x w', 'reads x nobody'), plan_text(STEPS), 'graph.txt:19:'),
                 (GRAPH, plan_text(STEPS).replace('\n5 ', '\n7 '), 'plan.txt:15:'),
                 ('layrub-graph 1\n', plan_text(STEPS), 'graph.txt:1: this is version 1 of the format'),
-                (GRAPH, plan_text(STEPS).replace('layrub-plan 4', 'layrub-plan 1'), 'make it again with "layrub plan'),
-                (GRAPH, plan_text(STEPS).replace('layrub-plan 4', 'layrub-plan 2'), 'plan.txt:1: this is version 2 of the format'),
+                (GRAPH, plan_text(STEPS).replace('layrub-plan 5', 'layrub-plan 1'), 'make it again with "layrub plan'),
+                (GRAPH, plan_text(STEPS).replace('layrub-plan 5', 'layrub-plan 2'), 'plan.txt:1: this is version 2 of the format'),
                 (GRAPH, '', 'plan.txt:1:')):
             self.write(graph, plan)
             result = self.run_script()
@@ -446,15 +446,15 @@ class VerifyPlan(PlanCase):
             self.assertIn(where, result.stderr)
             self.assertNotIn('Traceback', result.stderr)
 
-    def test_takes_no_form_for_granted(self):
-        for wrong in ('run relu', 'run relu form= scratch=0', 'run relu form=x scratch=0',
-                      'run relu scratch=0 form=0', 'run relu form=0', 'run relu form=1 scratch=0'):
-            self.write(GRAPH, plan_text(STEPS).replace('run relu form=0 scratch=0', wrong))
+    def test_requires_variant_and_algorithm_of_a_run(self):
+        for wrong in ('run relu', 'run relu variant= algorithm=0', 'run relu variant=x algorithm=0',
+                      'run relu algorithm=0 variant=0', 'run relu variant=0', 'run relu variant=1 algorithm=0'):
+            self.write(GRAPH, plan_text(STEPS).replace('run relu variant=0 algorithm=0', wrong))
             result = self.run_script()
             self.assertEqual((result.returncode, result.stdout), (1, ''), wrong)
             self.assertRegex(result.stderr, r'\Averify_plan\.py: \S+plan\.txt:20: [^\n]+\n\Z')
 
-    def test_says_in_one_sentence_what_cannot_be_read(self):
+    def test_reports_unreadable_files_in_one_sentence(self):
         folder = os.path.dirname(self.plan_path)
         cut = plan_text(STEPS)[:300]
         for plan, pattern in ((None, r'No such file or directory'), ('', r'plan.txt:1: '), (cut, r'plan.txt:\d+: '),
@@ -484,11 +484,11 @@ class VerifyPlan(PlanCase):
         sizes = {'big': 512, 'small': 256, 'one': 512, 'two': 512}
         big, small, one, two = (plan_files.Tensor(name, size, 'activation', False, False)
                                 for name, size in sizes.items())
-        form = plan_files.Form([one, two], [big, small],
+        variant = plan_files.Variant([one, two], [big, small],
                                {('big', 'one'), ('big', 'two'), ('small', 'one')})
-        self.assertEqual(plan_floor.saved_by_aliases(form, [big, small]), 768)
-        form.alias.remove(('big', 'two'))
-        self.assertEqual(plan_floor.saved_by_aliases(form, [big, small]), 512)
+        self.assertEqual(plan_floor.saved_by_aliases(variant, [big, small]), 768)
+        variant.alias.remove(('big', 'two'))
+        self.assertEqual(plan_floor.saved_by_aliases(variant, [big, small]), 512)
 
 
 if __name__ == '__main__':

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Proves dumped plans: verify_plan.py GRAPH.txt PLAN.txt [PLAN.txt ...] [--json]
+"""Checks dumped plans: verify_plan.py GRAPH.txt PLAN.txt [PLAN.txt ...] [--json]
 
-Recomputes from the two texts alone (docs/plan-format.md; `layrub plan --dump=DIR` writes them):
+Computes from the two texts alone (docs/plan-format.md; `layrub plan --dump=DIR` writes them):
   floor      the least device bytes that any plan with the homes of this one could need
   live       the largest sum of bytes that are live at once; device_bytes by it says how good the
              packing is, which is told, and proves nothing
@@ -10,14 +10,14 @@ Recomputes from the two texts alone (docs/plan-format.md; `layrub plan --dump=DI
   parts      what a tensor keeps or gets of a range adjoins; an operation finds all of it there
   recompute  what runs again is repeatable, finds what it found first and sets no tensor back
   order      accesses of the same bytes by different lanes are ordered by wait steps
-Prints each objection and one summary line a plan. Exit code 0: all proved; 1: objections, or a text
-that cannot be read. Shares no code with the planner.
+Prints each objection and one summary line per plan. Exit code 0: all plans are proved; 1: objections, or a text that
+cannot be read. Shares no code with the planner.
 """
 
 import argparse
 import json
 
-from plan_files import ALIGNMENT, TENSOR_AT, Form, aligned, choice, is_move, piece, read_graph, read_plan
+from plan_files import ALIGNMENT, TENSOR_AT, Variant, aligned, choice, is_move, piece, read_graph, read_plan
 from plan_floor import floor
 from plan_memory import Block, Memory
 from script import run_script
@@ -32,15 +32,15 @@ COPIES = {('device', 'host'): 'save', ('host', 'device'): 'load',
 
 
 class Walk(Memory):
-    """Runs a plan in program order, collecting objections. If all conflicting accesses are ordered,
-    what is true in program order is true in every order in which the lanes may run."""
+    """Runs a plan in program order and collects objections. If all conflicting accesses are ordered, what holds in
+    program order holds in every order in which the lanes may run."""
 
     def __init__(self, graph, plan):
         super().__init__(graph, plan)
         self.graph = graph
-        self.homes = {}  # state tensor -> the arena in which its home is
+        self.homes = {}  # state tensor -> the arena of its home
         self.lies_on = {}
-        self.ran = {}  # operation -> how it ran first: form and workspace, what it found and left
+        self.ran = {}  # operation -> its first run: variant and workspace, the values that it read and wrote
         self.recomputed = 0
         self.offloaded = 0
         self.moved = 0
@@ -49,7 +49,7 @@ class Walk(Memory):
     def run(self):
         for words in self.plan.steps:
             if words[0] == 'run':
-                self.read_somewhere.update(t.name for t in self.form(words).reads)
+                self.read_somewhere.update(t.name for t in self.variant(words).reads)
         for tensor, tier, offset in self.plan.homes:
             self.home(tensor, tier, offset)
         with_home = [tensor.name for tensor, *_ in self.plan.homes]
@@ -61,9 +61,9 @@ class Walk(Memory):
             self.step(words)
         self.end()
 
-    def form(self, words):
-        """The form that an operation's step runs."""
-        return self.graph.ops[words[1]].forms[choice(words)[0]]
+    def variant(self, words):
+        """The variant that an operation's step runs."""
+        return self.graph.ops[words[1]].variants[choice(words)[0]]
 
     def step(self, words):
         kind, tensors = words[0], self.graph.tensors
@@ -95,7 +95,7 @@ class Walk(Memory):
             self.operation(op, words)
 
     def home(self, tensor, tier, offset):
-        """Where a state tensor is from the start, with the value that the iteration before has left."""
+        """Places a state tensor at its home, with the value that the previous iteration has left."""
         if not tensor.state or tensor.name in self.homes:
             self.object(f'that of {tensor.name} is not the only one of a state tensor')
             return
@@ -119,7 +119,8 @@ class Walk(Memory):
         self.give(arena, tensor, offset, min(begin, first), max(end, last))
 
     def give(self, arena, tensor, offset, begin, end):
-        """A range for bytes [begin, end) of the tensor in place of the one that it has, if any, which it may overlap."""
+        """Gives the tensor a range for its bytes [begin, end), in place of its old range, if any, which it may
+        overlap."""
         old = arena.range_of.get(tensor.name)
         if old:
             arena.remove(tensor.name)
@@ -130,7 +131,7 @@ class Walk(Memory):
         return old, new
 
     def size_at(self, arena, size, offset):
-        """The size of a new range; 0 (and said) where it may not lie."""
+        """The size of a new range; 0, with an objection, if it must not be there."""
         if offset % ALIGNMENT or offset < 0 or offset + size > arena.size:
             self.object(f'{size} bytes at {offset} are misaligned or outside of the arena')
             size = 0
@@ -167,7 +168,7 @@ class Walk(Memory):
         if arena is self.device:
             self.lies_on.pop(tensor.name, None)
         if end == tensor.size:
-            end = max(end, last)  # of what it lies on, too
+            end = max(end, last)  # of the range that it aliases, too
         if (begin, end) == (first, last) or (begin == first == 0 and block.size == 0):
             arena.remove(tensor.name)
         elif begin < first or end > last or (begin != first and end != last):
@@ -202,37 +203,37 @@ class Walk(Memory):
         target.range_of[tensor.name].hold(self.value(tensor), begin, end)
 
     def operation(self, op, words):
-        form = self.form(words)
-        again = words[4:] == ['again']
+        variant = self.variant(words)
+        again = words[4:] == ['recompute']
         if again:
-            self.again(op, form, words)
-            written = {t.name for t in form.writes if t.state}
-            form = Form([t for t in form.reads if t.name not in written],
-                        [t for t in form.writes if not t.state], form.alias, form.scratch)
+            self.again(op, variant, words)
+            written = {t.name for t in variant.writes if t.state}
+            variant = Variant([t for t in variant.reads if t.name not in written],
+                        [t for t in variant.writes if not t.state], variant.alias, variant.algorithms)
         else:
             self.turn(op)
-        for tensor in form.reads:
+        for tensor in variant.reads:
             self.read(self.device, tensor)
-        variant = choice(words)[1]
-        scratch = form.scratch[variant:variant + 1]
+        chosen = choice(words)[1]
+        workspaces = variant.algorithms[chosen:chosen + 1]
         outputs = []
-        for tensor in form.writes + [t for t in scratch if t]:
+        for tensor in variant.writes + [t for t in workspaces if t]:
             if tensor.name in self.device.range_of:
                 outputs.append(tensor)
             elif tensor.role != 'saved' or tensor.name in self.read_somewhere:
                 self.object(f'writes {tensor.name}, which has no device range')
-        self.aliases(form, outputs)
+        self.aliases(variant, outputs)
         if not again:
-            found = {t.name: self.version[t.name] for t in form.reads}
-            for tensor in form.writes:
+            found = {t.name: self.version[t.name] for t in variant.reads}
+            for tensor in variant.writes:
                 self.version[tensor.name] += 1
-            left = {t.name: self.version[t.name] for t in form.writes}
+            left = {t.name: self.version[t.name] for t in variant.writes}
             self.ran[op.name] = (words[2:4], found, left)
         for tensor in outputs:
             self.write(self.device, tensor)
 
-    def again(self, op, form, words):
-        """The operation gives the bits of its first run; state tensors that it writes take no part."""
+    def again(self, op, variant, words):
+        """Checks that a recomputation gives the bits of the first run. State tensors that it writes do not count."""
         self.recomputed += 1
         if not op.repeatable or op.phase != 0 or op.kind != 'compute':
             self.object('is not a forward operation that may run again')
@@ -240,10 +241,10 @@ class Walk(Memory):
             self.object('runs again before it has run')
             return
         words_then, found, left = self.ran[op.name]
-        variant = choice(words)[1]
-        if words[2:4] != words_then or not all(form.deterministic[variant:variant + 1]):
-            self.object('runs again in another form or with a workspace that may give other bits')
-        alone = {t.name for t in form.writes if t.state}
+        chosen = choice(words)[1]
+        if words[2:4] != words_then or not all(variant.deterministic[chosen:chosen + 1]):
+            self.object('runs again in another variant or with a workspace that may give other bits')
+        alone = {t.name for t in variant.writes if t.state}
         for then in (found, left):
             for name in set(then) - alone:
                 if self.version[name] != then[name]:
@@ -256,23 +257,23 @@ class Walk(Memory):
         if not begin <= self.number < self.plan.pass_end[op.phase]:
             self.object('runs in the wrong pass')
 
-    def aliases(self, form, outputs):
+    def aliases(self, variant, outputs):
         range_of = self.device.range_of
         written = set()
         for output in outputs:
             block = range_of[output.name]
-            under = {t.name for t in form.reads if range_of.get(t.name) is block}
+            under = {t.name for t in variant.reads if range_of.get(t.name) is block}
             under.add(self.lies_on.pop(output.name, output.name))
             for name in under - {output.name}:
-                if (output.name, name) not in form.alias:
+                if (output.name, name) not in variant.alias:
                     self.object(f'writes {output.name} on the bytes of {name}, '
-                                'which the form does not allow')
+                                'which the variant does not allow')
             if id(block) in written:
                 self.object(f'writes {output.name} on the bytes of another output')
             written.add(id(block))
 
     def between_passes(self):
-        """The user may read state, and what is marked keep and has been written."""
+        """Checks that the user can read state, and tensors that are marked keep and have been written."""
         for name, tensor in self.graph.tensors.items():
             readable = name in self.homes if tensor.state else tensor.keep and self.version[name]
             if readable and not any(

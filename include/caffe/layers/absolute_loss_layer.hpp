@@ -9,9 +9,10 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// A loss of absolute differences: bottoms a and b of one size and, for subclasses that take them,
-/// weights of that size inside and outside of the function; N, the extent of axis 0, divides it. a
-/// and b may take gradients; that of weights is 0, whatever they come from.
+/// Base of losses that sum absolute differences and divide by N, the extent of axis 0. Bottoms: a
+/// and b, of one size; a subclass may also take two weight blobs of that size, which multiply the
+/// difference before and the loss after the function. a and b may take gradients. The weights get
+/// none.
 template <typename Dtype>
 class AbsoluteLossLayer : public LossLayer<Dtype> {
  public:
@@ -22,8 +23,9 @@ class AbsoluteLossLayer : public LossLayer<Dtype> {
                       const vector<bool>& propagate_down) const override;
 
  protected:
-  /// Differences smaller than this are squared (and divided by two of it).
-  virtual Dtype Bend() const = 0;
+  /// The loss of a difference d is d^2 / (2 * QuadraticRange()) if |d| < QuadraticRange(), and
+  /// linear in |d| beyond that.
+  virtual Dtype QuadraticRange() const = 0;
   void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
                  const vector<Blob<Dtype>*>& top) override;
   void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,

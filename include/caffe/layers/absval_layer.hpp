@@ -9,7 +9,7 @@ namespace caffe {
 
 /// y = |x|, with derivative 0 at 0. May run in place.
 ///
-/// Backward forms: "x" and, for use in place, "signs" (two bits per value).
+/// Backward variants: "x" and, for use in place, "signs" (two bits per value).
 template <typename Dtype>
 class AbsValLayer : public NeuronLayer<Dtype> {
  public:

@@ -7,8 +7,8 @@
 
 namespace caffe {
 
-/// The share of positions whose label is among the top_k highest scores; a tie counts against the
-/// label. The optional second top is the share for each class. Has no backward.
+/// Computes the share of positions whose label is among the top_k highest scores. A tie counts
+/// against the label. The optional second top is the share for each class. Has no backward.
 template <typename Dtype>
 class AccuracyLayer : public Layer<Dtype> {
  public:
@@ -35,7 +35,7 @@ class AccuracyLayer : public Layer<Dtype> {
 
   // For derived classes; empty in a layer of this class.
   Blob<Dtype> nums_buffer_;  ///< with two tops: positions of each class
-  shared_ptr<SyncedMemory> own_scratch_;
+  shared_ptr<SyncedMemory> own_workspace_;
 };
 
 }  // namespace caffe

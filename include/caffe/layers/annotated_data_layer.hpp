@@ -12,23 +12,26 @@ struct LabeledBox;
 
 inline namespace library_layers {
 
-/// Batches of the images of a database, records of AnnotatedDatum, with the boxes of the objects in
-/// them (SSD, Liu et al. 2016). Tops: images, N x C x H x W; and, where there is a second top,
-/// objects, 1 x 1 x G x 8, in rows of item, label, instance, xmin, ymin, xmax, ymax, difficult, in
-/// parts of the image that comes out.
+/// Reads batches of images, with the boxes of the objects in them, from a database of
+/// AnnotatedDatum records (SSD, Liu et al. 2016). Tops: the images, N x C x H x W, and optionally
+/// the objects, 1 x 1 x G x 8. A row of the second top is (item, label, instance, xmin, ymin, xmax,
+/// ymax, difficult), with coordinates as fractions of the image in the top.
 ///
-/// G is 8 N at first, and doubles when a batch has more objects than rows: plans are for steady
-/// shapes. Rows without an object are -1.
+/// G starts as 8 N and doubles whenever a batch has more objects than rows; it does not shrink,
+/// since plans need steady shapes. Unused rows are filled with -1.
 ///
-/// An image is changed as transform_param and annotated_data_param say, and the boxes with it, in
-/// this order: distort, expand; a part of it, one of all that the batch_samplers draw (section 2.2;
-/// without any, or where they draw none, the whole); resize, noise; crop, at a random place in the
-/// TRAIN phase, else in the middle; mirror; mean and scale. A part, and a crop, keeps the objects
-/// of which some area is in it and that emit_constraint, where it is given, keeps: those whose
-/// centre it has (CENTER), or more than emit_overlap of whose area (MIN_OVERLAP). Boxes are cut off
-/// at the image's sides, and an object without area there is left out.
+/// transform_param and annotated_data_param say how an image changes, and its boxes change with it.
+/// The order is: distort; expand; cut out a part, chosen at random among those that the
+/// batch_samplers draw (section 2.2 of the paper; the whole image if there are none); resize; add
+/// noise; crop, at a random place in the TRAIN phase and in the middle otherwise; mirror; subtract
+/// the mean and scale.
 ///
-/// Where there is a label_map_file, every label of a record must be in it.
+/// Cutting out a part and cropping drop every object that has no area left in the result. An
+/// emit_constraint, if given, drops more: CENTER keeps objects whose centre is inside, MIN_OVERLAP
+/// those with more than emit_overlap of their area inside. Boxes are clipped to the image, and a
+/// box whose area becomes zero is dropped.
+///
+/// If there is a label_map_file, it must contain every label of the records.
 ///
 /// Needs USE_OPENCV.
 template <typename Dtype>
@@ -42,7 +45,7 @@ class AnnotatedDataLayer : public DataLayer<Dtype> {
  protected:
   virtual void load_batch(Batch<Dtype>* batch);
   virtual vector<int> ImageShape();
-  /// That of DataLayer, and how many rows the objects' top has.
+  /// The position of DataLayer, and the number of rows of the objects' top.
   virtual bool SavePosition(SourcePosition* position) const;
   virtual bool RestorePosition(const LayerProgress& progress);
   virtual vector<Caffe::RNG*> Generators() const;
@@ -50,21 +53,21 @@ class AnnotatedDataLayer : public DataLayer<Dtype> {
  private:
   void CheckParameters() const;
   void ReadLabelMap();
-  /// Rows of the objects' top before a batch has more objects.
+  /// The initial number of rows of the objects' top.
   int FirstRows() const;
   /// "Layer data (source train_lmdb): the record with key '1'", for messages.
   string RecordName(const string& key) const;
-  /// The record of which that is the name.
+  /// Parses and checks a record; `name` is for messages.
   AnnotatedDatum Record(const string& name, const string& value) const;
   void LoadItem(int item, const string& key, const string& value, Batch<Dtype>* batch,
                 vector<LabeledBox>* boxes);
-  /// `boxes`: by item.
+  /// Writes boxes[i], the objects of item i, into `label`; adds rows as needed.
   void WriteObjects(const vector<vector<LabeledBox>>& boxes, Blob<Dtype>* label);
 
-  const TransformationParameter changes_;  ///< what is done before mean and scale
-  shared_ptr<Caffe::RNG> random_;          ///< of all changes
-  int rows_ = 0;                           ///< of the objects' top
-  std::set<int> labels_;                   ///< of label_map_file; empty: any
+  const TransformationParameter changes_;  ///< all that precedes mean and scale
+  shared_ptr<Caffe::RNG> random_;          ///< draws all random changes
+  int rows_ = 0;                           ///< rows of the objects' top
+  std::set<int> labels_;                   ///< from label_map_file; empty: any label
 };
 
 }  // namespace library_layers

@@ -7,13 +7,13 @@
 
 namespace caffe {
 
-/// The indices of the top_k highest values, highest first; of equal ones the higher index. Has no
-/// backward.
+/// Computes the indices of the top_k highest values, highest first. Among equal values the higher
+/// index comes first. Has no backward.
 ///
-/// Without `axis`, among all values of each of N samples: the top has shape N x 1 x top_k, or, with
-/// out_max_val, N x 2 x top_k, indices before values; further axes of 1 up to the bottom's number.
-/// Along `axis` the top has the bottom's shape with top_k there, and holds indices, or, with
-/// out_max_val, values.
+/// Without `axis`, takes the maxima over all values of each of the N samples. The top has shape N x
+/// 1 x top_k, or, with out_max_val, N x 2 x top_k, the indices followed by the values. Axes of
+/// length 1 are appended up to the bottom's number of axes. With `axis`, the top has the bottom's
+/// shape, but top_k along that axis. It holds the indices or, with out_max_val, the values.
 template <typename Dtype>
 class ArgMaxLayer : public Layer<Dtype> {
  public:

@@ -9,8 +9,8 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// A layer whose top has the values of its bottom with the axes in another order. A subclass says
-/// which (OrderOf). An order that changes nothing shares the bottom's memory. Not in place.
+/// Base of layers that reorder the axes of their bottom. A subclass gives the order (OrderOf). An
+/// order that changes nothing shares the bottom's memory. Does not run in place.
 template <typename Dtype>
 class AxisOrderLayer : public Layer<Dtype> {
  public:
@@ -23,8 +23,8 @@ class AxisOrderLayer : public Layer<Dtype> {
   int ExactNumTopBlobs() const override { return 1; }
 
  protected:
-  /// The bottom as an array of `dims`, axis order[k] of which is axis k of the top, then taken as
-  /// one of shape `top`.
+  /// The bottom is seen as an array of shape `dims`; its axis order[k] becomes axis k; the result
+  /// is seen as an array of shape `top`.
   struct AxisOrder {
     vector<int> dims, order, top;
   };
@@ -36,7 +36,7 @@ class AxisOrderLayer : public Layer<Dtype> {
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 
  private:
-  bool ChangesNothing() const;
+  bool KeepsAxisOrder() const;
 
   AxisOrder order_;
 };

@@ -9,9 +9,9 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// f = a * x + y (SENet, Hu et al. 2018). Bottoms: a, one value for each channel of each item
-/// (N x C or N x C x 1 x 1); x and y of one shape (N x C x H x W). All take gradients. A prototxt
-/// may not name a bottom as the top.
+/// Computes a * x + y (SENet, Hu et al. 2018). Bottoms: a, one value per channel of each item (N x
+/// C or N x C x 1 x 1), and x and y of one shape (N x C x H x W). All take gradients. The top must
+/// not have the name of a bottom.
 template <typename Dtype>
 class AxpyLayer : public Layer<Dtype> {
  public:

@@ -11,17 +11,17 @@ namespace caffe {
 
 namespace kernels {
 struct Convolution;
-struct AlgorithmScratch;
+struct AlgorithmRun;
 }  // namespace kernels
 
-/// Convolution over any number of spatial axes, in either direction: a subclass says by
-/// reverse_dimensions whether its forward maps the convolution's input to its output (Convolution)
-/// or the other way round (Deconvolution). Parameters: weights, output channels of the convolution
-/// x input channels / group x kernel; bias, one per top channel.
+/// Convolution over any number of spatial axes, in either direction. reverse_dimensions says
+/// whether forward maps the convolution's input to its output (Convolution) or its output to its
+/// input (Deconvolution). Parameters: the weights, of shape (output channels of the convolution) x
+/// (input channels / group) x kernel, and the bias, one value per top channel.
 ///
-/// A subclass with a forward and a backward of its own (Forward_cpu and so on), as written for
-/// Caffe, makes them of the functions for one image below. As Convolution's and Deconvolution's
-/// traits are not about it, it has none, unless it says more by Traits.
+/// A subclass written for Caffe, with its own Forward_cpu, Backward_cpu and so on, can call the
+/// functions for one image below. Such a subclass has no memory traits unless it overrides Traits,
+/// since those of Convolution and Deconvolution do not describe it.
 template <typename Dtype>
 class BaseConvolutionLayer : public Layer<Dtype> {
  public:
@@ -41,12 +41,12 @@ class BaseConvolutionLayer : public Layer<Dtype> {
   void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 
-  // One image in, one image out, on the host: of the convolution, whatever reverse_dimensions says.
-  // Results overwrite, parameter gradients are added to. The column matrix is memory of the pool
-  // for the time of the call, so there is nothing to keep from the call before (skip_im2col).
+  // The following process one image on the host. Inputs and outputs are those of the convolution,
+  // whatever reverse_dimensions says. Results overwrite; parameter gradients are added. The column
+  // matrix is taken from the pool for each call and not kept, so skip_im2col has no effect.
   void forward_cpu_gemm(const Dtype* input, const Dtype* weights, Dtype* output,
                         bool skip_im2col = false);
-  /// output, of an image of the top, += bias
+  /// Adds the bias to one image of the top.
   void forward_cpu_bias(Dtype* output, const Dtype* bias);
   void backward_cpu_gemm(const Dtype* output, const Dtype* weights, Dtype* input);
   void weight_cpu_gemm(const Dtype* input, const Dtype* output, Dtype* weights);
@@ -61,8 +61,8 @@ class BaseConvolutionLayer : public Layer<Dtype> {
   void backward_gpu_bias(Dtype* bias, const Dtype* input);
 #endif
 
-  /// Traits of a class that has the bodies of this one, and none of its own.
-  MemoryTraits TraitsOfOwnBodies(const vector<Blob<Dtype>*>& bottom,
+  /// Traits of a class that uses the forward and backward of this class unchanged.
+  MemoryTraits TraitsOfThisClass(const vector<Blob<Dtype>*>& bottom,
                                  const vector<Blob<Dtype>*>& top,
                                  const vector<bool>& propagate_down) const;
 
@@ -79,7 +79,7 @@ class BaseConvolutionLayer : public Layer<Dtype> {
   Blob<int> pad_;
   Blob<int> dilation_;
   Blob<int> conv_input_shape_;    ///< channels and spatial shape of the convolution's input
-  vector<int> col_buffer_shape_;  ///< rows of all groups' column matrices, spatial shape
+  vector<int> col_buffer_shape_;  ///< rows of all groups' column matrices; spatial shape
   vector<int> output_shape_;
   const vector<int>* bottom_shape_ = nullptr;
 
@@ -100,12 +100,13 @@ class BaseConvolutionLayer : public Layer<Dtype> {
  private:
   void SetUpParameters();
   void CheckParameterShape(int index, const vector<int>& expected, const char* name) const;
-  /// The convolution of `images` images, of one bottom and top, as arrays or as these lie.
+  /// The convolution of `images` images in plain array order, or of all images of a bottom and a
+  /// top in the layout that these have.
   kernels::Convolution Problem(int images) const;
   kernels::Convolution Problem(const Blob<Dtype>& bottom, const Blob<Dtype>& top) const;
 
-  /// What the pass number `pass` of the operation at work has.
-  kernels::AlgorithmScratch Scratch(int pass) const;
+  /// The algorithm and workspace for pass number `pass` of the current forward or backward.
+  kernels::AlgorithmRun Chosen(int pass) const;
 
   bool reversed_ = false;
 };

@@ -17,14 +17,14 @@ namespace caffe {
 
 class OwnItems;
 
-/// A source of images, transformed as transform_param says, and of labels where there is a second
-/// top. Subclasses override DataLayerSetUp.
+/// Base of sources of images, transformed as transform_param says, and of labels if there is a
+/// second top. Subclasses override DataLayerSetUp.
 template <typename Dtype>
 class BaseDataLayer : public Layer<Dtype> {
  public:
   explicit BaseDataLayer(const LayerParameter& param);
-  /// Makes the transformer, then calls DataLayerSetUp. Not for overriding, except by
-  /// BasePrefetchingDataLayer.
+  /// Creates the transformer, then calls DataLayerSetUp. Only BasePrefetchingDataLayer may override
+  /// this.
   virtual void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
   virtual void DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
                               const vector<Blob<Dtype>*>& /*top*/) {}
@@ -32,7 +32,7 @@ class BaseDataLayer : public Layer<Dtype> {
                        const vector<Blob<Dtype>*>& /*top*/) {}
   virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                               const vector<bool>& propagate_down) const;
-  /// The transformer's generator.
+  /// Saves the state of the transformer's random generator.
   virtual void SaveProgress(LayerProgress* progress) const;
   virtual bool RestoreProgress(const LayerProgress& progress);
 
@@ -46,11 +46,12 @@ class BaseDataLayer : public Layer<Dtype> {
   bool output_labels_;
 };
 
-/// Where a source is in what it reads, and in what it draws. Taken before each batch is loaded.
+/// The position of a source in its data, and the states of its random generators. Taken before each
+/// batch is loaded.
 struct SourcePosition {
-  string key;                                 ///< LayerProgress has the same fields
-  vector<uint64_t> position;                  ///< likewise
-  shared_ptr<const vector<uint32_t>> order;   ///< likewise; null: none
+  string key;                                 ///< as in LayerProgress
+  vector<uint64_t> position;                  ///< as in LayerProgress
+  shared_ptr<const vector<uint32_t>> order;   ///< as in LayerProgress; null: none
   vector<shared_ptr<Caffe::RNG>> generators;  ///< copies; null: none
 };
 
@@ -58,45 +59,46 @@ template <typename Dtype>
 class Batch {
  public:
   Blob<Dtype> data_, label_;
-  shared_ptr<const SourcePosition> before_;  ///< where the source was; null: it does not say
-  uint64_t number_ = 0;                      ///< of the batches that the source has loaded
+  shared_ptr<const SourcePosition> before_;  ///< position before this batch; null: unknown
+  uint64_t number_ = 0;                      ///< counts the batches that the source has loaded
 };
 
-/// What a source has loaded so far, and how long that took.
+/// Number of images that a source has loaded so far, and the time that took.
 struct LoadedData {
   int64_t images = 0;
   double seconds = 0;
 };
 
-/// Loads batches ahead in a thread of its own: as many as data_param.prefetch says, but at least
-/// two, in memory of the host (pinned in GPU mode). A forward copies the oldest into the tops,
-/// under a plan for a device beside what computes, and holds it until the next forward.
+/// Loads batches ahead in its own thread: data_param.prefetch of them, at least two, in host memory
+/// (pinned in GPU mode). A forward copies the oldest batch into the tops and keeps it until the
+/// next forward. Under a plan for a device, the copy overlaps with computation.
 ///
 /// A subclass shapes the tops and every prefetch_[i] in DataLayerSetUp, overrides load_batch, which
-/// runs in the thread, and stops the thread in its destructor. One with a forward of its own pushes
-/// prefetch_current_, unless it is null, to prefetch_free_ and takes the next from prefetch_full_.
-/// Its load_batch may have images decoded and transformed by several threads (workers_).
-/// One that says where it is (SavePosition, RestorePosition, Generators) goes on exactly there in a
-/// resumed training; any other begins anew.
+/// runs in the thread, and stops the thread in its destructor. A subclass that overrides the
+/// forward must push prefetch_current_, unless it is null, to prefetch_free_ and pop the next batch
+/// from prefetch_full_. load_batch may let several threads decode and transform images (workers_).
+///
+/// A subclass that implements SavePosition, RestorePosition and Generators continues at exactly the
+/// same place when training is resumed; any other begins anew.
 template <typename Dtype>
 class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThread {
  public:
   explicit BasePrefetchingDataLayer(const LayerParameter& param);
   ~BasePrefetchingDataLayer() override;
   virtual void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
-  /// Gives the tops the shapes of the batch that the next forward will copy; waits for it.
+  /// Gives the tops the shapes of the batch that the next forward will copy. Waits for that batch.
   virtual void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
-  /// The batch that comes next, where it is loaded.
+  /// Returns the next batch if it is loaded already; does not wait.
   virtual NextFeed next_feed();
-  /// Where the source was before the batch that comes next; waits for it.
+  /// Saves the position of the source before the next batch. Waits for that batch.
   virtual void SaveProgress(LayerProgress* progress) const;
-  /// Drops what was read ahead, and reads on from there.
+  /// Drops the batches that were read ahead, and continues from the given position.
   virtual bool RestoreProgress(const LayerProgress& progress);
 
-  /// How many threads decode and transform; what comes out is the same with any number. Before
-  /// LayerSetUp. At first CpuThreads(), divided among the solvers.
+  /// Sets the number of threads that decode and transform; the results do not depend on it. Call it
+  /// before LayerSetUp. The default is CpuThreads(), divided among the solvers.
   void set_load_threads(int threads) { workers_->set_threads(threads); }
-  /// By any thread, at any time.
+  /// May be called by any thread at any time.
   LoadedData loaded() const;
 
  protected:
@@ -105,19 +107,21 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
   virtual void InternalThreadEntry();
   virtual void load_batch(Batch<Dtype>* batch) = 0;
 
-  /// Sets where the next load_batch will read: key, position, order. Called after DataLayerSetUp,
-  /// then in the thread before each batch. False, the default: it never says.
+  /// Sets the key, position and order at which the next load_batch will read. Called once after
+  /// DataLayerSetUp, then in the thread before each batch. A source that returns false, the
+  /// default, never has a position.
   virtual bool SavePosition(SourcePosition* /*position*/) const { return false; }
-  /// Goes there, or, where that makes no sense, to the beginning of its data (false). The thread is
-  /// at rest.
+  /// Moves to the saved position. If it does not fit the data, moves to their beginning and returns
+  /// false. Called while the thread is stopped.
   virtual bool RestorePosition(const LayerProgress& /*progress*/) { return false; }
-  /// What load_batch draws from besides the thread's stream, always as many; null: not in use.
+  /// The generators that load_batch uses besides the thread's random stream; always the same
+  /// number, null for one not in use.
   virtual vector<Caffe::RNG*> Generators() const { return {this->data_transformer_->random()}; }
 
-  /// For the work of item i, in order: the first gives the batch the shape of its image, 1 x C x H
-  /// x W. False: this image has another.
+  /// Called for each item i in order. Item 0 gives the batch the shape of its image, 1 x C x H x W,
+  /// with `items` in place of 1. Returns false if a later image has another shape.
   bool GiveShape(int item, int items, const vector<int>& image, Blob<Dtype>* batch) const;
-  layrub::OfProcess<BatchWorkers> workers_;
+  layrub::PerProcess<BatchWorkers> workers_;
   vector<shared_ptr<Batch<Dtype>>> prefetch_;
   BlockingQueue<Batch<Dtype>*> prefetch_free_;
   BlockingQueue<Batch<Dtype>*> prefetch_full_;
@@ -127,12 +131,12 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
  private:
   shared_ptr<const SourcePosition> Position() const;
 
-  const std::unique_ptr<const OwnItems> own_;  ///< those of a batch that the tops get
+  const std::unique_ptr<const OwnItems> own_;  ///< the items of a batch that go to the tops
   mutable std::mutex loaded_mutex_;
   LoadedData loaded_;
-  uint64_t batches_ = 0;  ///< that were loaded; the thread's
-  bool says_where_ = false;
-  string stream_;  ///< the state in which the thread's stream begins; empty: as it is seeded
+  uint64_t batches_ = 0;  ///< number loaded; used by the thread alone
+  bool has_position_ = false;
+  string stream_;  ///< initial state of the thread's random stream; empty: seeded as usual
 };
 
 }  // namespace caffe

@@ -8,16 +8,17 @@
 namespace caffe {
 
 /// Normalises each channel (axis 1) to mean 0 and variance 1: y = (x - mean) / sqrt(variance +
-/// eps). In training the statistics are the batch's, and running sums of them are kept in the
-/// parameters: mean, variance, and the weight by which to divide both. With use_global_stats
-/// (default: outside training) those are used instead. S. Ioffe and C. Szegedy, Batch
+/// eps). In training the statistics are those of the batch. Their running sums are kept in the
+/// parameters: mean, variance, and the factor by which to divide both. With use_global_stats
+/// (default: outside training) these are used instead. S. Ioffe and C. Szegedy, Batch
 /// Normalization, 2015, section 3.
 ///
-/// With scale_bias, of NVIDIA's fork, y is multiplied by a learned scale (1 without a filler) and
-/// a learned bias (0) is added, as by a Scale layer behind: parameters 3 and 4, a value a channel.
+/// With scale_bias, from NVIDIA's fork, y is then multiplied by a learned scale (initially 1 unless
+/// a filler is given) and a learned bias (initially 0) is added, as a following Scale layer would
+/// do. They are parameters 3 and 4, one value per channel.
 ///
-/// Backward forms: "y" (the top holds the normalised values; not with scale_bias), "x" (they are
-/// computed again), "x_norm" (a saved copy).
+/// Backward variants: "y" (the top holds the normalised values; not with scale_bias), "x"
+/// (recomputes them), "x_norm" (a saved copy).
 template <typename Dtype>
 class BatchNormLayer : public ChannelNormLayer<Dtype> {
  public:
@@ -29,7 +30,7 @@ class BatchNormLayer : public ChannelNormLayer<Dtype> {
   void ReadStatistics(const DeviceContext& context, Dtype* mean, Dtype* variance) const override;
   kernels::RunningStatistics<Dtype> Running(const DeviceContext& context,
                                             const ChannelShape& shape) override;
-  shared_ptr<ChannelNormLayer<Dtype>> Twin() const override;
+  shared_ptr<ChannelNormLayer<Dtype>> CloneWithSharedParams() const override;
 
   Dtype moving_average_fraction_ = 0;
 };

@@ -7,10 +7,10 @@
 
 namespace caffe {
 
-/// Chooses items of the first bottom, along its first axis, by the second, a list of their numbers:
-/// in any order, some several times, some not at all. The list gets no gradient.
+/// Selects items of the first bottom along its first axis. The second bottom lists their indices,
+/// in any order; an item may occur several times or not at all. The list gets no gradient.
 ///
-/// On a CPU a number that names no item is fatal; on a GPU its item is not a number.
+/// On a CPU an index out of range aborts; on a GPU the values of its item become NaN.
 template <typename Dtype>
 class BatchReindexLayer : public Layer<Dtype> {
  public:

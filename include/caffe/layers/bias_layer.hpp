@@ -9,8 +9,9 @@
 
 namespace caffe {
 
-/// Adds to the first bottom a bias whose shape is a run of the bottom's axes starting at `axis`,
-/// repeated over the others: the second bottom or, without one, a parameter. May run in place.
+/// Adds a bias to the first bottom. The bias is the second bottom or, without one, a parameter. Its
+/// shape is that of some consecutive axes of the first bottom, starting at `axis`; it is repeated
+/// along the others. May run in place.
 template <typename Dtype>
 class BiasLayer : public Layer<Dtype> {
  public:
@@ -34,7 +35,7 @@ class BiasLayer : public Layer<Dtype> {
   int outer_dim_ = 0, bias_dim_ = 0, inner_dim_ = 0;
 
  private:
-  /// The gradient of the bias is wanted.
+  /// Whether the gradient of the bias is wanted.
   bool BiasGradientWanted(const vector<bool>& propagate_down) const;
 };
 

@@ -11,20 +11,20 @@ namespace caffe {
 inline namespace library_layers {
 
 /// y = slope * (x - mean) / sqrt(variance + eps) + bias for each channel (axis 1): BatchNorm and
-/// Scale in one (PSPNet, Zhao et al. 2017; SegNet, Badrinarayanan et al. 2017). In training mean
-/// and variance are the batch's, and running ones are kept: running = momentum * running +
-/// (1 - momentum) * batch. With `frozen`, and outside training, the running ones are used;
-/// gradients take them for constants. `var_eps` is another name of `eps`, `scale_filler` of
-/// `slope_filler` (1 without one), `shift_filler` of `bias_filler` (0). May run in place.
+/// Scale in one (PSPNet, Zhao et al. 2017; SegNet, Badrinarayanan et al. 2017). In training, mean
+/// and variance are those of the batch, and running averages are kept: running = momentum * running
+/// + (1 - momentum) * batch. With `frozen`, and outside training, the running averages are used, as
+/// constants in the gradients. `var_eps` is another name of `eps`, `scale_filler` of `slope_filler`
+/// (default 1), `shift_filler` of `bias_filler` (default 0). May run in place.
 ///
-/// blobs_, each 1 x C x 1 x 1: slope, bias, running mean (0 at first), running variance (1 at
-/// first). The last two are not learned, whatever lr_mult says.
+/// blobs_, each 1 x C x 1 x 1: slope, bias, running mean (initially 0), running variance (initially
+/// 1). The last two are not learned, whatever lr_mult says.
 ///
-/// With bn_mode INFERENCE (SegNet, statistics folded into the weights) y = slope * x + bias, and
-/// blobs_ are slope and bias alone.
+/// With bn_mode INFERENCE (SegNet with the statistics folded into the weights), y = slope * x +
+/// bias, and blobs_ are slope and bias alone.
 ///
-/// Backward forms: "x" (normalised values are computed again), "x_norm" (a saved copy); one,
-/// "constant", where constant statistics need neither.
+/// Backward variants: "x" (recomputes the normalised values), "x_norm" (a saved copy of them). If
+/// the statistics are constants and neither is needed, the only variant is "constant".
 template <typename Dtype>
 class BNLayer : public ChannelNormLayer<Dtype> {
  public:
@@ -36,7 +36,7 @@ class BNLayer : public ChannelNormLayer<Dtype> {
   void ReadStatistics(const DeviceContext& context, Dtype* mean, Dtype* variance) const override;
   kernels::RunningStatistics<Dtype> Running(const DeviceContext& context,
                                             const ChannelShape& shape) override;
-  shared_ptr<ChannelNormLayer<Dtype>> Twin() const override;
+  shared_ptr<ChannelNormLayer<Dtype>> CloneWithSharedParams() const override;
 
   Dtype momentum_ = 0;
 };

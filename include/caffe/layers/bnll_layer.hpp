@@ -9,7 +9,7 @@ namespace caffe {
 
 /// y = log(1 + exp(x)) (binomial normal log likelihood), without overflow. May run in place.
 ///
-/// Backward forms: "y", "x", "saved" (a copy of y).
+/// Backward variants: "y", "x", "saved" (a copy of y).
 template <typename Dtype>
 class BNLLLayer : public NeuronLayer<Dtype> {
  public:

@@ -27,11 +27,11 @@ struct NormalizeGradients;
 
 inline namespace library_layers {
 
-/// Normalises each channel (axis 1) to mean 0 and variance 1 and, where the subclass has such
-/// parameters, multiplies by a scale and adds a bias; fused with a ReLU, it does that, too. The
-/// statistics are the batch's or, with use_global_stats_, running ones, which gradients take for
-/// constants. A subclass says in LayerSetUp which of its parameters are which, and how running
-/// statistics are kept.
+/// Base of BatchNorm and BN. Normalises each channel (axis 1) to mean 0 and variance 1 and, if the
+/// subclass has such parameters, multiplies by a scale and adds a bias. A fused layer may also
+/// apply a ReLU at the end. The statistics are those of the batch or, with use_global_stats_,
+/// running ones, which are constants in the gradients. A subclass sets in LayerSetUp which
+/// parameter is which, and defines how running statistics are kept.
 template <typename Dtype>
 class ChannelNormLayer : public Layer<Dtype> {
  public:
@@ -40,7 +40,7 @@ class ChannelNormLayer : public Layer<Dtype> {
   MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                       const vector<bool>& propagate_down) const override;
 
-  /// Fuses with a learned Scale of channels, unless it scales already, and with a ReLU.
+  /// Fuses with a learned Scale of channels, unless it has a scale already, and with a ReLU.
   shared_ptr<Layer<Dtype>> FusedWith(Layer<Dtype>& next,
                                      const vector<Blob<Dtype>*>& bottom) const override;
 
@@ -53,54 +53,56 @@ class ChannelNormLayer : public Layer<Dtype> {
   void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 
-  /// The running statistics, for use_global_stats_.
+  /// Reads the running statistics, for use_global_stats_.
   virtual void ReadStatistics(const DeviceContext& context, Dtype* mean, Dtype* variance) const = 0;
-  /// How they follow those of a batch of this shape.
+  /// How to update the running statistics from those of a batch of this shape.
   virtual kernels::RunningStatistics<Dtype> Running(const DeviceContext& context,
                                                     const ChannelShape& shape) = 0;
 
-  /// A new layer that is set up as this one and shares its parameters.
-  virtual shared_ptr<ChannelNormLayer> Twin() const = 0;
-  /// Whether this is of a class derived from that of its twin, with bodies of its own perhaps.
+  /// Creates a layer with the same set-up that shares the parameters of this one.
+  virtual shared_ptr<ChannelNormLayer> CloneWithSharedParams() const = 0;
+  /// Whether this layer's class is derived from that of its CloneWithSharedParams(), so that it may
+  /// have its own forward and backward.
   bool IsSubclass() const;
   void ShareSetUp(const ChannelNormLayer& other);
 
-  /// The channels of a blob; one without axes behind the first has one.
+  /// The number of channels of a blob; 1 if it has no axis 1.
   static int ChannelsOf(const Blob<Dtype>& bottom);
 
   bool use_global_stats_ = false;
   Dtype eps_ = 0;
   int channels_ = 0;
-  vector<int> statistics_;                  ///< numbers of the parameters with running statistics
-  int scale_param_ = -1, bias_param_ = -1;  ///< of scale and bias; -1: none
+  vector<int> statistics_;                  ///< indices of the parameters with running statistics
+  int scale_param_ = -1, bias_param_ = -1;  ///< indices of the parameters; -1: none
 
  private:
   bool Scales() const { return scale_param_ >= 0; }
   bool Wanted(int param) const { return param >= 0 && this->param_propagate_down(param); }
-  /// What a backward is to make, and what it needs for that.
+  /// The gradients that a backward computes, and what it needs for them.
   struct Wants {
     bool scale = false, bias = false, dx = false;  ///< the gradients
     bool values = false;                           ///< needed: the normalised values
-    bool sign = false;                             ///< needed: that of what was rectified
-    bool top_tells = false;                        ///< the top tells what is needed
+    bool sign = false;                             ///< needed: the sign of the ReLU's input
+    bool top_suffices = false;                     ///< what is needed can be read from the top
   };
   Wants WantsOf(const vector<bool>& propagate_down) const;
-  /// What follows the normalisation, with those of the parameters that may be read.
+  /// The steps after the normalisation. `scale` and `bias` say whether those parameters may be
+  /// read.
   kernels::AfterNormalizing<Dtype> After(const DeviceContext& context, bool scale, bool bias) const;
   ChannelShape Shape(const Blob<Dtype>& bottom) const;
 
-  /// The items of the batch are divided among devices.
-  bool SumsOverDevices() const;
-  /// `count` numbers become their sums over the devices among which the items are divided.
+  /// Whether the items of the batch are divided among devices, so that sums go over all of these.
+  bool ItemsAreDivided() const;
+  /// Replaces `count` numbers by their sums over the devices among which the items are divided.
   void SumOverDevices(Dtype* numbers, int count);
-  void ForwardWithOthers(const ChannelShape& shape, const Dtype* x, Dtype* y, Dtype* mean,
-                         Dtype* inverse, Dtype* normalized);
-  void BackwardWithOthers(const ChannelShape& shape, const kernels::NormalizedSource<Dtype>& source,
-                          const Dtype* dy, const kernels::NormalizeGradients<Dtype>& gradients);
+  void ForwardDivided(const ChannelShape& shape, const Dtype* x, Dtype* y, Dtype* mean,
+                      Dtype* inverse, Dtype* normalized);
+  void BackwardDivided(const ChannelShape& shape, const kernels::NormalizedSource<Dtype>& source,
+                       const Dtype* dy, const kernels::NormalizeGradients<Dtype>& gradients);
 
   layrub::Communicator* const group_;  ///< the devices among which the net is divided
-  bool rectifies_ = false;             ///< a ReLU comes last
-  Dtype negative_slope_ = 0;           ///< of it
+  bool has_relu_ = false;              ///< a ReLU comes last
+  Dtype negative_slope_ = 0;           ///< of the ReLU
 };
 
 }  // namespace library_layers

@@ -7,10 +7,10 @@
 
 namespace caffe {
 
-/// y = max(min, min(x, max)); the gradient passes where min <= x <= max. May run in place.
+/// y = max(min, min(x, max)). The gradient passes where min <= x <= max. May run in place.
 ///
-/// Backward forms: "x" and, for use in place, "mask" (one bit per value). From y it is not known
-/// whether a value on a bound was beyond it.
+/// Backward variants: "x" and, for use in place, "mask" (one bit per value). y does not suffice: a
+/// y equal to a bound does not say whether x was beyond it.
 template <typename Dtype>
 class ClipLayer : public NeuronLayer<Dtype> {
  public:

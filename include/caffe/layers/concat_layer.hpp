@@ -7,8 +7,8 @@
 
 namespace caffe {
 
-/// Joins bottoms that agree in all axes but one along that axis. With one bottom the top is a view
-/// of it.
+/// Joins bottoms along one axis; all other axes must agree. With one bottom the top is a view of
+/// it.
 template <typename Dtype>
 class ConcatLayer : public Layer<Dtype> {
  public:
@@ -27,8 +27,8 @@ class ConcatLayer : public Layer<Dtype> {
   virtual void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                           const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom);
 
-  int num_concats_;        ///< rows that are joined
-  int concat_input_size_;  ///< values of one position of the axis
+  int num_concats_;        ///< number of rows: product of the dimensions before the axis
+  int concat_input_size_;  ///< values per position along the axis
   int concat_axis_;
 };
 

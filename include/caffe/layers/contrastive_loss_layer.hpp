@@ -7,15 +7,15 @@
 
 namespace caffe {
 
-/// Draws similar vectors together and pushes others apart. Bottoms: N vectors, N more, and N labels
-/// (0: not similar). Half the mean of d^2 for similar pairs and max(margin - d, 0)^2 for others, d
-/// being their distance; with `legacy_version` max(margin - d^2, 0) for others. Both sets of
-/// vectors may take a gradient.
+/// A loss that is small if similar vectors are close and others are far apart. Bottoms: N vectors,
+/// N more to compare with them, and N labels (0: not similar). With d the distance of a pair, the
+/// loss is half the mean of d^2 for similar pairs and max(margin - d, 0)^2 for others; with
+/// `legacy_version`, max(margin - d^2, 0) for others. Both sets of vectors may take a gradient.
 ///
-/// Backward forms: "bottoms" (differences and distances once more), "difference" (saved).
+/// Backward variants: "bottoms" (recomputes differences and distances), "difference" (saved).
 ///
-/// A class derived from this one finds in `diff_` the differences and in `dist_sq_` the squared
-/// distances of the forward; what is there before the backward is what that works with.
+/// After forward, a derived class finds the differences in `diff_` and the squared distances in
+/// `dist_sq_`. The backward uses whatever these hold when it starts.
 template <typename Dtype>
 class ContrastiveLossLayer : public LossLayer<Dtype> {
  public:

@@ -7,10 +7,10 @@
 
 namespace caffe {
 
-/// Convolves each bottom with a bank of learned filters and adds a bias. convolution_param:
-/// num_output, kernel_size, stride, pad, dilation (one value or one per spatial axis; or the _h and
-/// _w forms), group, bias_term, axis. The type NdConvolution of forks for video is this layer; its
-/// kernel_shape, stride_shape and pad_shape have a value per spatial axis.
+/// Convolves each bottom with learned filters and adds a bias. convolution_param: num_output,
+/// kernel_size, stride, pad, dilation (one value, or one per spatial axis, or the fields ending in
+/// _h and _w), group, bias_term, axis. The type NdConvolution of forks for video is also this
+/// layer; its kernel_shape, stride_shape and pad_shape have one value per spatial axis.
 template <typename Dtype>
 class ConvolutionLayer : public BaseConvolutionLayer<Dtype> {
  public:
@@ -18,7 +18,8 @@ class ConvolutionLayer : public BaseConvolutionLayer<Dtype> {
   const char* type() const override {
     return this->layer_param_.type() == "NdConvolution" ? "NdConvolution" : "Convolution";
   }
-  /// Those of this class's own bodies; a subclass has none unless it overrides this function.
+  /// Describes the forward and backward of this class; a subclass has no traits unless it overrides
+  /// this.
   MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                       const vector<bool>& propagate_down) const override;
 

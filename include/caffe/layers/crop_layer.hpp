@@ -11,9 +11,9 @@ namespace kernels {
 struct Box;
 }
 
-/// Cuts the first bottom down to the size of the second in all axes from crop_param.axis on;
-/// `offset` (one for all, or one for each of these axes; none: 0) says where. The second bottom
-/// gives a shape and no values: it gets no gradient.
+/// Crops the first bottom to the size of the second, in all axes from crop_param.axis on. `offset`
+/// says where the crop begins: one value for all of these axes, or one each; default 0. The second
+/// bottom only gives a shape; its values are not read and it gets no gradient.
 template <typename Dtype>
 class CropLayer : public Layer<Dtype> {
  public:
@@ -34,9 +34,9 @@ class CropLayer : public Layer<Dtype> {
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 
  private:
-  /// Where the cut begins along axis `axis` of the bottom.
+  /// Where the crop begins along axis `axis` of the bottom.
   int64_t Offset(int axis) const;
-  /// The part of the bottom that the top shows.
+  /// The part of the bottom that becomes the top.
   kernels::Box CutOut(const Blob<Dtype>& bottom, const Blob<Dtype>& top) const;
 
   int crop_axis_ = 0;

@@ -6,8 +6,8 @@
 namespace caffe {
 
 #ifdef USE_CUDNN
-/// Convolution under the name of Caffe's variant by cuDNN. There is one layer here: the plan
-/// chooses who computes it.
+/// Convolution under the class name of Caffe's cuDNN version. It is the same layer as Convolution:
+/// the plan chooses the library that computes it.
 template <typename Dtype>
 class CuDNNConvolutionLayer : public ConvolutionLayer<Dtype> {
  public:

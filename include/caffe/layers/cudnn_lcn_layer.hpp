@@ -6,8 +6,8 @@
 namespace caffe {
 
 #ifdef USE_CUDNN
-/// LRN with WITHIN_CHANNEL under the name of Caffe's variant by cuDNN. There is one layer here: the
-/// plan chooses who computes it.
+/// LRN with WITHIN_CHANNEL under the class name of Caffe's cuDNN version. It is the same layer as
+/// LRN: the plan chooses the library that computes it.
 template <typename Dtype>
 class CuDNNLCNLayer : public LRNLayer<Dtype> {
  public:

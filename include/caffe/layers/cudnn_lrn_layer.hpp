@@ -6,8 +6,8 @@
 namespace caffe {
 
 #ifdef USE_CUDNN
-/// LRN with ACROSS_CHANNELS under the name of Caffe's variant by cuDNN. There is one layer here:
-/// the plan chooses who computes it.
+/// LRN with ACROSS_CHANNELS under the class name of Caffe's cuDNN version. It is the same layer as
+/// LRN: the plan chooses the library that computes it.
 template <typename Dtype>
 class CuDNNLRNLayer : public LRNLayer<Dtype> {
  public:

@@ -6,8 +6,8 @@
 namespace caffe {
 
 #ifdef USE_CUDNN
-/// Pooling under the name of Caffe's variant by cuDNN. There is one layer here: the plan chooses
-/// who computes it.
+/// Pooling under the class name of Caffe's cuDNN version. It is the same layer as Pooling: the plan
+/// chooses the library that computes it.
 template <typename Dtype>
 class CuDNNPoolingLayer : public PoolingLayer<Dtype> {
  public:

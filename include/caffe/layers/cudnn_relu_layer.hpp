@@ -6,8 +6,8 @@
 namespace caffe {
 
 #ifdef USE_CUDNN
-/// ReLU under the name of Caffe's variant by cuDNN. There is one layer here: the plan chooses who
-/// computes it.
+/// ReLU under the class name of Caffe's cuDNN version. It is the same layer as ReLU: the plan
+/// chooses the library that computes it.
 template <typename Dtype>
 class CuDNNReLULayer : public ReLULayer<Dtype> {
  public:

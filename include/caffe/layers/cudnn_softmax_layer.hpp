@@ -6,8 +6,8 @@
 namespace caffe {
 
 #ifdef USE_CUDNN
-/// Softmax under the name of Caffe's variant by cuDNN. There is one layer here: the plan chooses
-/// who computes it.
+/// Softmax under the class name of Caffe's cuDNN version. It is the same layer as Softmax: the plan
+/// chooses the library that computes it.
 template <typename Dtype>
 class CuDNNSoftmaxLayer : public SoftmaxLayer<Dtype> {
  public:

@@ -6,8 +6,8 @@
 namespace caffe {
 
 #ifdef USE_CUDNN
-/// TanH under the name of Caffe's variant by cuDNN. There is one layer here: the plan chooses who
-/// computes it.
+/// TanH under the class name of Caffe's cuDNN version. It is the same layer as TanH: the plan
+/// chooses the library that computes it.
 template <typename Dtype>
 class CuDNNTanHLayer : public TanHLayer<Dtype> {
  public:

@@ -10,15 +10,15 @@
 
 namespace caffe {
 
-/// Batches of the images (and labels) of a database, in order of key and then again; with
-/// data_param.shuffle in another order each time, of which every solver draws its own. The images
-/// of one batch must come out of the transformation with one size; batches may differ.
+/// Reads batches of images (and labels) from a database, in the order of the keys, over and over.
+/// With data_param.shuffle each round has a new random order, and each solver its own. The images
+/// of one batch must have one size after the transformation; batches may differ.
 template <typename Dtype>
 class DataLayer : public BasePrefetchingDataLayer<Dtype> {
  public:
   explicit DataLayer(const LayerParameter& param) : BasePrefetchingDataLayer<Dtype>(param) {}
   virtual ~DataLayer();
-  /// Opens the database, at its first record; then as the base.
+  /// Opens the database at its first record, then does as the base class.
   virtual void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
   virtual void DataLayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
   virtual inline const char* type() const { return "Data"; }
@@ -27,19 +27,20 @@ class DataLayer : public BasePrefetchingDataLayer<Dtype> {
   virtual inline int MaxTopBlobs() const { return 2; }
 
  protected:
-  /// The next record; the first after the last, shuffled anew.
+  /// Moves to the next record; after the last, to the first of a new round.
   void Next();
-  /// Whether the current record belongs to another solver of several.
+  /// Whether the current record belongs to another of several solvers.
   bool Skip() const;
   virtual void load_batch(Batch<Dtype>* batch);
-  /// Of the current record's image, as it comes out of the transformation: 1 x C x H x W.
+  /// The shape of the current record's image after the transformation: 1 x C x H x W.
   virtual vector<int> ImageShape();
-  /// The key of the next record, and how often Next was called; where records are shuffled, also
-  /// its place in the order, and the order.
+  /// Saves the key of the next record and the number of calls of Next; with shuffling also the
+  /// order, and the place in it.
   virtual bool SavePosition(SourcePosition* position) const;
   virtual bool RestorePosition(const LayerProgress& progress);
   virtual vector<Caffe::RNG*> Generators() const;
-  /// To the record that comes first: that with the least key, or the first of a new order.
+  /// Moves to the first record: that with the least key or, with shuffling, the first of a new
+  /// order.
   void Begin();
   /// "Layer data (source train_lmdb)", for messages.
   string Name() const;
@@ -56,11 +57,11 @@ class DataLayer : public BasePrefetchingDataLayer<Dtype> {
   template <typename Image>
   void LoadItem(int item, const string& key, Image image, Batch<Dtype>* batch);
 
-  // Where records are shuffled:
-  vector<string> keys_;  ///< of all records, in order
+  // Used only with shuffling:
+  vector<string> keys_;  ///< keys of all records, ascending
   shared_ptr<Caffe::RNG> order_random_;
-  shared_ptr<const vector<uint32_t>> order_;  ///< by place, which of keys_
-  size_t place_ = 0;                          ///< of the current record in order_
+  shared_ptr<const vector<uint32_t>> order_;  ///< for each place, an index into keys_
+  size_t place_ = 0;                          ///< place of the current record in order_
 };
 
 }  // namespace caffe

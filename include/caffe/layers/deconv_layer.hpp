@@ -7,15 +7,16 @@
 
 namespace caffe {
 
-/// The adjoint of Convolution with regard to its input, plus a bias: spreads each value of each
-/// bottom over a window of the top. Parameters as Convolution's; num_output and the bias are those
+/// The adjoint of Convolution with respect to its input, plus a bias: each bottom value is spread
+/// over a window of the top. Parameters are as for Convolution. num_output and the bias are those
 /// of the top, and padding is cut off the top.
 template <typename Dtype>
 class DeconvolutionLayer : public BaseConvolutionLayer<Dtype> {
  public:
   explicit DeconvolutionLayer(const LayerParameter& param) : BaseConvolutionLayer<Dtype>(param) {}
   const char* type() const override { return "Deconvolution"; }
-  /// Those of this class's own bodies; a subclass has none unless it overrides this function.
+  /// Describes the forward and backward of this class; a subclass has no traits unless it overrides
+  /// this.
   MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                       const vector<bool>& propagate_down) const override;
 

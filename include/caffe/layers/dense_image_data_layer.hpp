@@ -10,13 +10,13 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// Batches of images and of their labels, which are images too: the value of a pixel is its class
-/// (SegNet, V. Badrinarayanan et al., 2015). A text file lists both, "image label" a line, paths
-/// without blanks. Tops: images, N x C x H x W, and labels, N x 1 x H x W.
+/// Reads batches of images and of their label images, in which the value of a pixel is its class
+/// (SegNet, V. Badrinarayanan et al., 2015). A text file lists both, "image label" on each line;
+/// paths must not contain blanks. Tops: images, N x C x H x W, and labels, N x 1 x H x W.
 ///
-/// Order, paths and sizes are as ImageData has them; labels are resized to the nearest pixels.
-/// `mirror`, `crop_height` and `crop_width`, here or in transform_param, are done to an image and
-/// its labels alike, mean and scale to the image alone. What else moves pixels is refused.
+/// Order, paths and sizes are as in ImageData; labels are resized by nearest neighbour. `mirror`,
+/// `crop_height` and `crop_width`, here or in transform_param, apply to an image and its labels
+/// alike; mean and scale apply to the image alone. Other options that move pixels are rejected.
 ///
 /// Needs USE_OPENCV.
 template <typename Dtype>

@@ -11,26 +11,28 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// Which detections are objects, for the average precision of each class (PASCAL VOC). Bottoms:
-/// detections, 1 x 1 x K x 7, as DetectionOutput gives them; objects, 1 x 1 x G x 8, in rows of
-/// item (-1: none), label, instance, xmin, ymin, xmax, ymax, difficult. Top: 1 x 1 x M x 5; first,
-/// for each class but background_label_id, a row of -1, label, number of objects, -1, -1; then a
-/// row for each detection: item, label, score, 1 if it is an object, 1 if it is none.
+/// Decides which detections are right, for the average precision of each class (PASCAL VOC).
+/// Bottoms: the detections, 1 x 1 x K x 7, from DetectionOutput, and the ground truth, 1 x 1 x G x
+/// 8, in rows of (item, label, instance, xmin, ymin, xmax, ymax, difficult), where item -1 marks an
+/// unused row. Top: 1 x 1 x M x 5. It begins with one row for each class but background_label_id:
+/// (-1, label, number of objects, -1, -1). A row for each detection follows: (item, label, score, 1
+/// if right, 1 if wrong).
 ///
-/// The detections of an item and a label are looked at from the best score down. Each is compared
-/// with the object of its item and label that it overlaps most: if by overlap_threshold at least,
-/// and none before was that object, it is it. evaluate_difficult_gt: false does not count difficult
-/// objects, and the last two numbers of a detection that is one are 0.
+/// The detections of each item and label are matched in order of falling score. A detection is
+/// compared with the object of its item and label that it overlaps most. It is right if the overlap
+/// is at least overlap_threshold and no earlier detection was matched to that object. With
+/// evaluate_difficult_gt: false, difficult objects are not counted, and a detection of one has 0
+/// for both flags.
 ///
-/// Overlaps are in parts of the image; with name_size_file in pixels, of which a maximum is the
-/// last: boxes are cut at the image's borders, and the image's size is that of the file's next line
-/// ("name height width"), line after line over all passes, and then again from the first. A batch
-/// has as many images as its greatest item says, in detections and objects. resize_param is how
-/// the images were resized: boxes are in parts of what came out, which may have been padded.
+/// Overlaps are computed in fractions of the image or, with name_size_file, in pixels. Boxes in
+/// pixels are clipped to the image and include the pixels at their maxima. Each image takes the
+/// next line of the file ("name height width"), over all passes; after the last line comes the
+/// first. The number of images in a batch is given by the greatest item in detections and ground
+/// truth. resize_param says how the images were resized: boxes are fractions of the result, which
+/// may include padding.
 ///
-/// The top has another shape from pass to pass: rows of detections whose label is -1 are left out,
-/// but before the first, when labels are not known. It is computed on the host, and has no
-/// gradient.
+/// The shape of the top varies from pass to pass, since detections with label -1 are left out;
+/// before the first pass they are counted. The layer runs on the host and has no gradient.
 template <typename Dtype>
 class DetectionEvaluateLayer : public Layer<Dtype> {
  public:
@@ -52,12 +54,12 @@ class DetectionEvaluateLayer : public Layer<Dtype> {
                     const vector<Blob<Dtype>*>& bottom) override;
 
  private:
-  /// The heights and widths of name_size_file. Aborts where it cannot be read.
+  /// Reads heights and widths from name_size_file. Aborts if it cannot be read.
   void ReadSizes();
 
-  int found_ = -1;  ///< detections of the last pass; -1: there was none
-  std::vector<std::pair<double, double>> sizes_;  ///< of images, once they are needed
-  uint64_t next_image_ = 0;                       ///< its place in sizes_
+  int found_ = -1;                                ///< detections in the last pass; -1: no pass yet
+  std::vector<std::pair<double, double>> sizes_;  ///< heights and widths; empty until needed
+  uint64_t next_image_ = 0;                       ///< index into sizes_
 };
 
 }  // namespace library_layers

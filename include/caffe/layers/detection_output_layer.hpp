@@ -9,20 +9,21 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// The boxes that a detector has found (SSD, Liu et al. 2016). Bottoms: offsets, N x 4 P (without
-/// share_location N x 4 P classes: those of all classes for a prior, then for the next); scores, N
-/// x P classes; priors, 1 x 2 x 4 P, as PriorBox gives them; and perhaps an image, which is not
-/// read. Top: 1 x 1 x K x 7, a row for each box: item, label, score, xmin, ymin, xmax, ymax. If
-/// there is none, N rows of which all but the item is -1.
+/// Computes the boxes that a detector has found (SSD, Liu et al. 2016). Bottoms: the offsets, N x 4
+/// P (without share_location, N x 4 P classes: all classes of a prior, then those of the next
+/// prior); the scores, N x P classes; the priors, 1 x 2 x 4 P, from PriorBox; and optionally an
+/// image, which is not read. Top: 1 x 1 x K x 7, one row (item, label, score, xmin, ymin, xmax,
+/// ymax) per box. If no box is found, there are N rows, one per item, with -1 in all other columns.
 ///
-/// A box is where its offsets are from the prior (code_type; variance_encoded_in_target: they are
-/// not multiples of the variances). Of each class but background_label_id, boxes whose score is
-/// above confidence_threshold go through non-maximum suppression (nms_param); then the keep_top_k
-/// best of an item stay. Rows are in the order of items, of labels, and of falling scores.
+/// A box is decoded from its prior and its offsets, as code_type says; with
+/// variance_encoded_in_target the offsets are not multiplied by the variances. For each class but
+/// background_label_id, the boxes with a score above confidence_threshold go through non-maximum
+/// suppression (nms_param). Then the keep_top_k best boxes of each item are kept. Rows are ordered
+/// by item, then by label, then by falling score.
 ///
-/// The top has another shape from pass to pass; before the first it has as many rows as there can
-/// be. It is computed on the host, and has no gradient. Nothing is written to files, nothing is
-/// shown: of save_output_param and visualize there is a warning.
+/// The shape of the top varies from pass to pass; before the first pass it has the largest possible
+/// number of rows. The layer runs on the host and has no gradient. It writes no files and shows no
+/// images: it warns that save_output_param and visualize have no effect.
 template <typename Dtype>
 class DetectionOutputLayer : public Layer<Dtype> {
  public:
@@ -43,7 +44,7 @@ class DetectionOutputLayer : public Layer<Dtype> {
                     const vector<Blob<Dtype>*>& bottom) override;
 
  private:
-  int rows_ = 0;  ///< of the top in the last pass; 0: there was none
+  int rows_ = 0;  ///< rows of the top in the last pass; 0: no pass yet
 };
 
 }  // namespace library_layers

@@ -8,9 +8,9 @@
 
 namespace caffe {
 
-/// Tops of given shapes, filled anew by every forward: with one filler for all, one for each, or
-/// zeros where none is given. With `refill: false` they are filled once, and each forward copies
-/// that, as it would copy a batch that was read ahead.
+/// Fills tops of given shapes anew in every forward: with one filler for all, one for each, or
+/// zeros if none is given. With `refill: false` the values are generated once, and each forward
+/// copies them, as it would copy a batch that was read ahead.
 template <typename Dtype>
 class DummyDataLayer : public Layer<Dtype> {
  public:
@@ -24,7 +24,7 @@ class DummyDataLayer : public Layer<Dtype> {
   virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                               const vector<bool>& propagate_down) const;
 
-  /// The same batch each time, where it fills once.
+  /// With `refill: false`, the same batch each time.
   virtual NextFeed next_feed();
 
  protected:
@@ -45,10 +45,10 @@ class DummyDataLayer : public Layer<Dtype> {
   void FillBatch(const vector<Blob<Dtype>*>& top);
 
   vector<Source> sources_;  // one, or one for each top
-  // If it fills once.
+  // With `refill: false`:
   unsigned int seed_ = 0;
-  vector<shared_ptr<Blob<Dtype>>> batch_;  ///< of the tops; none before the first forward
-  vector<int64_t> first_;  ///< by top: of the whole batch, the first value that is this device's
+  vector<shared_ptr<Blob<Dtype>>> batch_;  ///< one blob per top; empty before the first forward
+  vector<int64_t> first_;  ///< per top: index in the whole batch of this device's first value
 };
 
 }  // namespace caffe

@@ -7,14 +7,14 @@
 
 namespace caffe {
 
-/// Combines two or more bottoms of one shape value by value: product, weighted sum or maximum. Of
-/// equal values the maximum takes that of the second bottom rather than the first, else the earlier
-/// one. The sum and the maximum may run in place on the first bottom.
+/// Combines two or more bottoms of one shape value by value: product, weighted sum or maximum.
+/// Among equal values, the maximum takes that of the second bottom rather than that of the first;
+/// otherwise the earlier bottom wins. The sum and the maximum may run in place on the first bottom.
 ///
-/// Backward needs nothing for a sum, the number of the winner (one byte per value) for a maximum,
-/// the bottoms for a product, and the top as well without stable_prod_grad. For a sum that is fused
-/// with a ReLU it has forms: "y" (the top's sign; not offered for a negative slope), "mask" (one
-/// bit per value).
+/// For a sum, backward needs no values. For a maximum it needs the saved index of the winner (one
+/// byte per value), for a product the bottoms and, without stable_prod_grad, the top. A sum that is
+/// fused with a ReLU has two variants: "y" (the top's sign; not offered for a negative slope) and
+/// "mask" (one bit per value).
 template <typename Dtype>
 class EltwiseLayer : public Layer<Dtype> {
  public:
@@ -41,15 +41,16 @@ class EltwiseLayer : public Layer<Dtype> {
   bool stable_prod_grad_;
 
  private:
-  /// What the derivative of bottom `i` is computed from, in the order of use: the first two at
-  /// once, later ones after the derivative has been written once. `sign`: where a rectifier's is.
+  /// The operands of the derivative of bottom `i`, in the order of their use: the first two at
+  /// once, the others after the derivative has been written once. `sign`: the operand that holds
+  /// the sign of the ReLU's input.
   vector<Operand> Factors(int i, int bottoms, const Operand& sign) const;
-  OperandForm BackwardForm(const vector<bool>& propagate_down, const Operand& sign) const;
-  /// The top has the sign of what was rectified.
-  bool TopTells() const { return !(negative_slope_ < 0); }
+  OperandVariant BackwardVariant(const vector<bool>& propagate_down, const Operand& sign) const;
+  /// Whether the top has the sign of the ReLU's input.
+  bool TopHasReluSign() const { return !(negative_slope_ < 0); }
 
-  bool rectifies_ = false;    ///< a ReLU comes last
-  Dtype negative_slope_ = 0;  ///< of it
+  bool has_relu_ = false;     ///< a ReLU comes last
+  Dtype negative_slope_ = 0;  ///< of the ReLU
 };
 
 }  // namespace caffe

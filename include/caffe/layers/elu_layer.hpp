@@ -10,8 +10,8 @@ namespace caffe {
 /// y = x where x > 0, alpha * (exp(x) - 1) elsewhere. May run in place. D. Clevert, T. Unterthiner,
 /// S. Hochreiter, Fast and accurate deep network learning by exponential linear units, 2015.
 ///
-/// Backward forms: "y" (only for alpha >= 0, where its sign is that of x), "x", "saved" (a copy of
-/// y or, for alpha < 0, of x).
+/// Backward variants: "y" (only for alpha >= 0, where its sign is that of x), "x", "saved" (a copy
+/// of y or, for alpha < 0, of x).
 template <typename Dtype>
 class ELULayer : public NeuronLayer<Dtype> {
  public:

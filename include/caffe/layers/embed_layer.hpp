@@ -7,11 +7,12 @@
 
 namespace caffe {
 
-/// Looks up a row of a learned table for each value of the bottom, an integer in [0, input_dim):
-/// the top has one axis more than the bottom, of num_output values. Parameters: the table,
-/// input_dim x num_output; with bias_term a bias of num_output values. No gradient for the bottom.
+/// Looks up a row of a learned table for each value of the bottom, which must be an integer in [0,
+/// input_dim). The top has one more axis than the bottom, of num_output values. Parameters: the
+/// table, input_dim x num_output, and with bias_term a bias of num_output values. The bottom gets
+/// no gradient.
 ///
-/// On a CPU a value outside the range is fatal; on a GPU its row is not a number.
+/// On a CPU a value out of range aborts; on a GPU the row becomes NaN.
 template <typename Dtype>
 class EmbedLayer : public Layer<Dtype> {
  public:

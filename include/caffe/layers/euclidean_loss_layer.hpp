@@ -7,13 +7,13 @@
 
 namespace caffe {
 
-/// Half the squared distance of its bottoms, per sample: sum of (a - b)^2 / (2 * N). Both bottoms
-/// may take a gradient.
+/// Half the squared distance of the bottoms, per sample: the sum of (a - b)^2, divided by 2 * N.
+/// Both bottoms may take a gradient.
 ///
-/// Backward forms: "bottoms" (the difference once more), "difference" (saved).
+/// Backward variants: "bottoms" (recomputes the difference), "difference" (saved).
 ///
-/// A class derived from this one finds a - b in `diff_` after the forward; what is there before the
-/// backward is what that works with.
+/// After forward, a derived class finds a - b in `diff_`. The backward uses whatever that holds
+/// when it starts.
 template <typename Dtype>
 class EuclideanLossLayer : public LossLayer<Dtype> {
  public:

@@ -14,7 +14,7 @@ struct ExpFunction;
 
 /// y = base ^ (shift + scale * x); base -1 stands for e. May run in place.
 ///
-/// Backward forms: "y", "x", "saved" (a copy of y).
+/// Backward variants: "y", "x", "saved" (a copy of y).
 template <typename Dtype>
 class ExpLayer : public NeuronLayer<Dtype> {
  public:

@@ -7,13 +7,13 @@
 
 namespace caffe {
 
-/// Lets those items of its bottoms through, along the first axis, for which the last bottom, the
-/// selector, is not 0: one top for each other bottom. The selector has one value an item and gets
-/// no gradient; items that are left out get none either.
+/// Passes on the items of its bottoms, along the first axis, for which the last bottom, the
+/// selector, is not 0. There is one top for each other bottom. The selector has one value per item
+/// and gets no gradient; the gradient of dropped items is 0.
 ///
-/// How many items come out changes from pass to pass. At set-up, when the selector has no values
-/// yet, the tops have the shapes of the bottoms; while the selector's values are out of reach (its
-/// memory is planned), as many items as last.
+/// The number of items in the tops varies from pass to pass. At set-up, when the selector has no
+/// values yet, the tops have the shapes of the bottoms. While the selector cannot be read (its
+/// memory is planned), they keep the number of items of the last pass.
 template <typename Dtype>
 class FilterLayer : public Layer<Dtype> {
  public:
@@ -33,8 +33,8 @@ class FilterLayer : public Layer<Dtype> {
   void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 
-  bool need_first_reshape_ = true;  ///< the tops have had no shape yet
-  vector<int> indices_to_forward_;  ///< the items that come out, in order
+  bool need_first_reshape_ = true;  ///< there was no Reshape so far
+  vector<int> indices_to_forward_;  ///< the selected items, ascending
 
  private:
   /// Sets indices_to_forward_.

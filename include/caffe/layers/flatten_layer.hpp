@@ -7,7 +7,8 @@
 
 namespace caffe {
 
-/// Joins the bottom's axes from flatten_param.axis to end_axis into one. A view.
+/// Joins the bottom's axes from flatten_param.axis to end_axis into one. The top is a view of the
+/// bottom.
 template <typename Dtype>
 class FlattenLayer : public ViewLayer<Dtype> {
  public:

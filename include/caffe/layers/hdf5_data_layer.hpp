@@ -11,10 +11,10 @@
 
 namespace caffe {
 
-/// Batches of rows of HDF5 files, in order or shuffled, file after file and then again. The source
-/// is a text file that names one HDF5 file per line; each top is the dataset of its name. Tops
-/// beyond the names, which a program may pass to the layer, are left as they are. One file at a
-/// time is held in host memory.
+/// Reads batches of rows from HDF5 files, in order or shuffled; after the last file comes the
+/// first. The source is a text file that names one HDF5 file per line. Each top holds the dataset
+/// of its name. Tops beyond those named, which a program may pass to the layer, are left unchanged.
+/// One file at a time is held in host memory.
 template <typename Dtype>
 class HDF5DataLayer : public Layer<Dtype> {
  public:
@@ -28,8 +28,8 @@ class HDF5DataLayer : public Layer<Dtype> {
   virtual inline int MinTopBlobs() const { return 1; }
   virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                               const vector<bool>& propagate_down) const;
-  /// Which file and row come next, how often Next was called, the number of the file's rows; where
-  /// they are shuffled, the orders of files and rows. What shuffles is the thread's stream.
+  /// Saves the current file and row, the number of calls of Next, the number of rows in the file
+  /// and, with shuffling, the orders of files and rows. Shuffling uses the thread's random stream.
   virtual void SaveProgress(LayerProgress* progress) const;
   virtual bool RestoreProgress(const LayerProgress& progress);
 
@@ -40,12 +40,12 @@ class HDF5DataLayer : public Layer<Dtype> {
                           const vector<bool>& /*propagate_down*/,
                           const vector<Blob<Dtype>*>& /*bottom*/) {}
 
-  /// The next row; the next file after the last row.
+  /// Moves to the next row; after the last row, to the next file.
   void Next();
-  /// Whether the current row belongs to another solver of several.
+  /// Whether the current row belongs to another of several solvers.
   bool Skip() const;
-  /// How many rows, `most` at most, lie in the file one after the other from the current one on.
-  int RowsInOrder(int most) const;
+  /// How many of the next rows, up to `most`, are adjacent in the file.
+  int AdjacentRows(int most) const;
   virtual void LoadHDF5FileData(const char* filename);
 
   std::vector<std::string> hdf_filenames_;
@@ -53,7 +53,7 @@ class HDF5DataLayer : public Layer<Dtype> {
   unsigned int current_file_;
   int current_row_;
   std::vector<shared_ptr<Blob<Dtype>>> hdf_blobs_;
-  std::vector<shared_ptr<Blob<Dtype>>> staged_;  ///< the batch, for a feed: files come and go
+  std::vector<shared_ptr<Blob<Dtype>>> staged_;  ///< for a feed: a copy of the batch
   std::vector<unsigned int> data_permutation_;
   std::vector<unsigned int> file_permutation_;
   uint64_t offset_ = 0;

@@ -14,10 +14,10 @@ namespace caffe {
 #define HDF5_DATA_DATASET_NAME "data"
 #define HDF5_DATA_LABEL_NAME "label"
 
-/// Writes its two bottoms into hdf5_output_param.file_name, as the datasets "data" and "label", of
-/// four axes each (more where the bottom has more). The first forward makes the file, so
-/// that a net that is only planned leaves an older one alone; after each it holds what that has
-/// seen. No backward: gradients are zero.
+/// Writes its two bottoms to hdf5_output_param.file_name, as the datasets "data" and "label", of at
+/// least four axes each. The first forward creates the file, so a net that is only planned leaves
+/// an older file alone. After each forward the file holds the values of that forward. Has no
+/// backward; its gradients are zero.
 template <typename Dtype>
 class HDF5OutputLayer : public Layer<Dtype> {
  public:

@@ -7,11 +7,11 @@
 
 namespace caffe {
 
-/// The sum over the classes of max(0, 1 - score) at the label and max(0, 1 + score) elsewhere, or
-/// of their squares (norm: L2); the mean over N samples. Bottoms: scores, all values of a sample
-/// being its classes, and N labels.
+/// The sum over the classes of max(0, 1 - score) for the label and max(0, 1 + score) for other
+/// classes, or of their squares (norm: L2), averaged over the N samples. Bottoms: the scores, where
+/// all values of a sample are classes, and N labels.
 ///
-/// Backward form: "x".
+/// Backward variant: "x".
 template <typename Dtype>
 class HingeLossLayer : public LossLayer<Dtype> {
  public:

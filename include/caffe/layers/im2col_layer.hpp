@@ -11,9 +11,10 @@ namespace kernels {
 struct SlidingWindow;
 }
 
-/// The column matrix of each image: what a convolution with the same convolution_param multiplies
-/// by its weights. The bottom's channels become channels x the values of the kernel, its spatial
-/// axes the positions of the kernel. Any number of spatial axes; dilation.
+/// Computes the column matrix of each image, which a convolution with the same convolution_param
+/// would multiply by its weights. The channel axis becomes channels x kernel values, and the
+/// spatial axes become the positions of the kernel. Supports any number of spatial axes, and
+/// dilation.
 template <typename Dtype>
 class Im2colLayer : public Layer<Dtype> {
  public:

@@ -11,10 +11,10 @@
 
 namespace caffe {
 
-/// Batches of the images that a text file lists, "path label" a line (caffe/util/image_list.hpp),
-/// in order or shuffled, and then again. Paths are relative to root_folder. Images are read in
-/// colour or gray, resized where new_height and new_width say so, then transformed; those of one
-/// batch must come out with one size.
+/// Reads batches of the images in a text file, "path label" on each line
+/// (caffe/util/image_list.hpp), in order or shuffled, over and over. Paths are relative to
+/// root_folder. Images are read in colour or gray, resized if new_height and new_width are set,
+/// then transformed. The images of one batch must have one size after that.
 ///
 /// Needs USE_OPENCV.
 template <typename Dtype>
@@ -28,27 +28,27 @@ class ImageDataLayer : public BasePrefetchingDataLayer<Dtype> {
   virtual inline int ExactNumTopBlobs() const { return 2; }
 
  protected:
-  /// What the file lists; aborts where it cannot be read.
+  /// Reads the list; aborts if that fails.
   virtual vector<ListedImage> List() const;
-  /// Shuffles lines_ by prefetch_rng_.
+  /// Shuffles lines_ with prefetch_rng_.
   virtual void ShuffleImages();
   virtual void load_batch(Batch<Dtype>* batch);
-  /// The path of the next image, its place in lines_, how often Next was called, and, where images
-  /// are shuffled, for each of lines_ its place in the list.
+  /// Saves the path of the next image, its index in lines_, the number of calls of Next and, with
+  /// shuffling, the index in the list of each of lines_.
   virtual bool SavePosition(SourcePosition* position) const;
   virtual bool RestorePosition(const LayerProgress& progress);
   virtual vector<Caffe::RNG*> Generators() const;
 
   shared_ptr<Caffe::RNG> prefetch_rng_;
   vector<std::pair<std::string, int>> lines_;  ///< paths without the root folder, and labels
-  int lines_id_ = 0;                           ///< of the next image
+  int lines_id_ = 0;                           ///< index of the next image
 
-  /// The next image; the first after the last, shuffled anew.
+  /// Moves to the next image; after the last, to the first, shuffled anew.
   void Next();
-  /// Whether the next image belongs to another solver of several. Each shuffles an order of its
-  /// own: there is nothing to deal out then.
+  /// Whether the next image belongs to another of several solvers. With shuffling it never does,
+  /// since each solver has its own order of all images.
   bool Skip() const;
-  /// Reads an image; aborts, naming list and line, where that fails. `path`: as listed.
+  /// Reads an image, `path` as in the list. If that fails, aborts and names list and line.
   cv::Mat Image(const string& path) const;
   /// "Layer data: image cat.png (list:3)", for messages.
   string Name(const string& path) const;
@@ -57,8 +57,8 @@ class ImageDataLayer : public BasePrefetchingDataLayer<Dtype> {
   void LoadItem(int item, const string& path, Batch<Dtype>* batch);
 
   uint64_t offset_ = 0;  ///< how often Next was called
-  /// By place in lines_, which of the list it is; null: lines_ is as the list. Batches that were
-  /// read ahead may have one from before.
+  /// For each of lines_ its index in the list; null: the same. Shared, since batches that were read
+  /// ahead may hold an earlier order.
   shared_ptr<const vector<uint32_t>> order_;
 };
 

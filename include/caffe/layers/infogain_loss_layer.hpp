@@ -7,17 +7,18 @@
 
 namespace caffe {
 
-/// -(sum over classes c of H[label][c] * log(softmax of the scores at c)), probabilities below
-/// kLOG_THRESHOLD counting as that; the mean over the positions that are not ignored, or as
-/// loss_param.normalization says. Bottoms: scores, labels, and the classes x classes matrix H,
-/// unless infogain_loss_param.source names a file (a binary BlobProto) that has it. That matrix
-/// lies in memory of the layer's own. The optional second top is the softmax.
+/// The mean over positions of -(sum over classes c of H[label][c] * log(max(p[c],
+/// kLOG_THRESHOLD))), where p is the softmax of the scores. The mean is over the positions that are
+/// not ignored, or as loss_param.normalization says. Bottoms: the scores, the labels, and the
+/// classes x classes matrix H. Without the third bottom, H is read from the file
+/// infogain_loss_param.source (a binary BlobProto) into the layer's own memory. The optional second
+/// top is the softmax.
 ///
-/// Backward forms: "prob" (the saved softmax; the second top where there is one), "x" (the softmax
-/// once more).
+/// Backward variants: "prob" (the saved softmax, or the second top if there is one), "x"
+/// (recomputes the softmax).
 ///
-/// A class derived from this one finds the softmax of its forward in `prob_`, writes it there if it
-/// overrides the forward, and may have get_normalizer say what the loss is divided by.
+/// After forward, a derived class finds the softmax in `prob_`; one that overrides the forward must
+/// write it there. It may override get_normalizer, which gives the divisor of the loss.
 template <typename Dtype>
 class InfogainLossLayer : public SoftmaxScoresLossLayer<Dtype> {
  public:
@@ -43,7 +44,7 @@ class InfogainLossLayer : public SoftmaxScoresLossLayer<Dtype> {
   Blob<Dtype> infogain_;  ///< H if it comes from a file
   int infogain_axis_;
   int num_labels_;  ///< the number of classes
-  /// For derived classes alone; empty in a layer of this class.
+  /// Only for derived classes; empty in a layer of this class.
   Blob<Dtype> sum_rows_H_;
 
  private:

@@ -9,7 +9,7 @@
 
 namespace caffe {
 
-/// y = x W^T + b: the axes of the bottom from `axis` on are flattened into K inputs of N outputs.
+/// y = x W^T + b. The axes of the bottom from `axis` on are flattened into K inputs of N outputs.
 /// Parameters: W, N x K (K x N with `transpose`); b, N.
 template <typename Dtype>
 class InnerProductLayer : public Layer<Dtype> {

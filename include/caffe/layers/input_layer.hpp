@@ -7,14 +7,14 @@
 
 namespace caffe {
 
-/// Tops that the user writes between passes. input_param.shape gives their shapes: one for all, or
-/// one for each; none leaves them to the user.
+/// Tops whose values the user writes between passes. input_param.shape gives one shape for all tops
+/// or one for each; without it the user shapes them.
 template <typename Dtype>
 class InputLayer : public Layer<Dtype> {
  public:
   explicit InputLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
   virtual void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
-  // The user may have reshaped the tops: they stay as they are.
+  // The user may have reshaped the tops, so this leaves them alone.
   virtual void Reshape(const vector<Blob<Dtype>*>& /*bottom*/,
                        const vector<Blob<Dtype>*>& /*top*/) {}
   virtual inline const char* type() const { return "Input"; }

@@ -13,14 +13,15 @@ struct Interpolation;
 
 inline namespace library_layers {
 
-/// Bilinear interpolation of N x C x H x W maps to another size, corners on corners: row k of the
-/// top lies at k (H - 1) / (H' - 1) of the bottom (DeepLab, Chen et al. 2015; PSPNet, Zhao et al.
-/// 2017). First -pad_beg rows and columns are cut off at the beginning, -pad_end at the end; both
-/// are 0 or less.
+/// Resizes N x C x H x W maps by bilinear interpolation with aligned corners: row k of the top is
+/// at row k (H - 1) / (H' - 1) of the bottom (DeepLab, Chen et al. 2015; PSPNet, Zhao et al. 2017).
+/// Before that, -pad_beg rows and columns are cut off at the beginning and -pad_end at the end;
+/// both are 0 or less.
 ///
-/// The size is that of the second bottom, which gives a shape and no values and gets no gradient;
-/// or height and width; or by shrink_factor s and then zoom_factor z: n values of an axis become
-/// m = (n - 1) / s + 1, rounded down, and then m + (m - 1) (z - 1). Not in place.
+/// There are three ways to give the size. A second bottom gives its shape; its values are not read
+/// and it gets no gradient. `height` and `width` give it directly. shrink_factor s and then
+/// zoom_factor z change an axis of n values to m = (n - 1) / s + 1, rounded down, and then to m +
+/// (m - 1) (z - 1). Does not run in place.
 template <typename Dtype>
 class InterpLayer : public Layer<Dtype> {
  public:
@@ -42,7 +43,7 @@ class InterpLayer : public Layer<Dtype> {
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 
  private:
-  /// The size of an axis that has `size` values left, by shrink_factor and zoom_factor.
+  /// The size that shrink_factor and zoom_factor give an axis of `size` values after the cut.
   int Resized(int size) const;
   kernels::Interpolation Map(const Blob<Dtype>& bottom, const Blob<Dtype>& top) const;
 };

@@ -7,8 +7,8 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// The distance of its bottoms, per sample: sum of |a - b| / N. Both bottoms may take a gradient;
-/// it is 0 where they are equal.
+/// The sum of absolute differences of the bottoms, per sample: the sum of |a - b|, divided by N.
+/// Both bottoms may take a gradient; it is 0 where they are equal.
 template <typename Dtype>
 class L1LossLayer : public AbsoluteLossLayer<Dtype> {
  public:
@@ -16,7 +16,7 @@ class L1LossLayer : public AbsoluteLossLayer<Dtype> {
   const char* type() const override { return "L1Loss"; }
 
  protected:
-  Dtype Bend() const override { return 0; }
+  Dtype QuadraticRange() const override { return 0; }
 };
 
 }  // namespace library_layers

@@ -12,11 +12,10 @@ template <typename Dtype>
 struct LogFunction;
 }
 
-/// y = the logarithm of shift + scale * x with regard to `base`; base -1 stands for e. May run in
-/// place.
+/// y = log(shift + scale * x) to the base `base`; base -1 stands for e. May run in place.
 ///
-/// Backward forms: "x" and, for use in place, "saved" (a copy of x). From y the derivative would
-/// take an exponential and lose digits.
+/// Backward variants: "x" and, for use in place, "saved" (a copy of x). Computing the derivative
+/// from y would take an exponential and lose digits.
 template <typename Dtype>
 class LogLayer : public NeuronLayer<Dtype> {
  public:

@@ -9,8 +9,9 @@ namespace caffe {
 
 const float kLOG_THRESHOLD = 1e-20;
 
-/// A layer that compares predictions (bottom 0) with targets (bottom 1) and gives one number. Its
-/// loss weight is 1, that of further tops 0, unless the prototxt says otherwise.
+/// Base of layers that compare predictions (bottom 0) with targets (bottom 1) and compute one
+/// number. Unless the prototxt gives loss weights, that of the first top is 1, and that of further
+/// tops 0.
 template <typename Dtype>
 class LossLayer : public Layer<Dtype> {
  public:
@@ -20,15 +21,15 @@ class LossLayer : public Layer<Dtype> {
   virtual inline int ExactNumBottomBlobs() const { return 2; }
   virtual inline bool AutoTopBlobs() const { return true; }
   virtual inline int ExactNumTopBlobs() const { return 1; }
-  /// Targets take no gradient, even if forced.
+  /// Targets get no gradient, even with force_backward.
   virtual inline bool AllowForceBackward(const int bottom_index) const { return bottom_index != 1; }
 
  protected:
-  /// Aborts when the gradient of the targets is asked for.
+  /// Aborts if the gradient of the targets is wanted.
   void CheckNoTargetGradient(const vector<bool>& propagate_down) const;
 
-  /// Workspace of a loss layer's bodies in a class that is derived from it; else empty.
-  shared_ptr<SyncedMemory> own_scratch_;
+  /// The workspace of a loss layer's forward and backward in a derived class; else empty.
+  shared_ptr<SyncedMemory> own_workspace_;
 };
 
 }  // namespace caffe

@@ -16,13 +16,13 @@ struct LrnFunction;
 }  // namespace kernels
 
 /// Local response normalisation: y = x * s ^ -beta. With ACROSS_CHANNELS, s = k + alpha /
-/// local_size * (the sum of x ^ 2 over local_size channels around this one); with WITHIN_CHANNEL,
-/// s = 1 + alpha / local_size ^ 2 * (the sum of x ^ 2 over a square of that side), whatever k is,
-/// as in Caffe. What lies outside counts as 0. May run in place. A. Krizhevsky et al., ImageNet
+/// local_size * (the sum of x ^ 2 over local_size channels around this one). With WITHIN_CHANNEL, s
+/// = 1 + alpha / local_size ^ 2 * (the sum of x ^ 2 over a square of that side); k is ignored, as
+/// in Caffe. Values beyond the borders count as 0. May run in place. A. Krizhevsky et al., ImageNet
 /// Classification with Deep Convolutional Neural Networks, 2012, section 3.3.
 ///
-/// Backward forms: "x" and, for use in place, "saved" (a copy of x). In both, s is computed again,
-/// a few rows at a time: a stored one would take as many bytes as x and save little time.
+/// Backward variants: "x" and, for use in place, "saved" (a copy of x). Both recompute s, a few
+/// rows at a time: a saved s would take as many bytes as x and save little time.
 template <typename Dtype>
 class LRNLayer : public Layer<Dtype> {
  public:

@@ -9,8 +9,9 @@
 namespace caffe {
 
 /// Long short-term memory over T steps. Blobs: W_xc and b_c, from x to the four gates (input,
-/// forget, output, candidate); W_xc_static with a static input; W_hc, from the hidden state to the
-/// gates. States: h and c, 1 x N x num_output each. Top: h of every step, T x N x num_output.
+/// forget, output, candidate); W_xc_static if there is a static input; W_hc, from the hidden state
+/// to the gates. States: h and c, 1 x N x num_output each. Top: h of every step, T x N x
+/// num_output.
 template <typename Dtype>
 class LSTMLayer : public RecurrentLayer<Dtype> {
  public:
@@ -27,11 +28,11 @@ class LSTMLayer : public RecurrentLayer<Dtype> {
   virtual void OutputBlobNames(vector<string>* names) const;
 };
 
-/// One step of LSTM. Bottoms: the cells before (1 x N x D), the gates' inputs (1 x N x 4D: input,
-/// forget, output, candidate) and the continuation indicators (1 x N), which have no gradient.
-/// Tops: the cells and the hidden values, 1 x N x D each.
+/// One step of LSTM. Bottoms: the cells of the previous step (1 x N x D), the inputs of the gates
+/// (1 x N x 4D: input, forget, output, candidate) and the continuation indicators (1 x N), which
+/// get no gradient. Tops: the cells and the hidden values, 1 x N x D each.
 ///
-/// One backward form: it computes the gates again from their inputs.
+/// The only backward variant recomputes the gates from their inputs.
 template <typename Dtype>
 class LSTMUnitLayer : public Layer<Dtype> {
  public:

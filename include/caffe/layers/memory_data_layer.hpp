@@ -7,22 +7,23 @@
 
 namespace caffe {
 
-/// Batches of images and labels from memory: arrays of the caller's (Reset), or images that are
-/// transformed into memory of the layer's own (AddDatumVector, AddMatVector). Each forward copies
-/// the next batch into the tops; after the last comes the first again. memory_data_param gives the
-/// shape of an image as it leaves the layer.
+/// Gives batches of images and labels from memory: arrays of the caller (Reset), or images that are
+/// transformed and copied into the layer's own memory (AddDatumVector, AddMatVector). Each forward
+/// copies the next batch into the tops; after the last batch comes the first. memory_data_param
+/// gives the shape of an image in the top.
 ///
-/// Not thread safe; nothing may be added or reset while a forward runs.
+/// Not thread safe: do not add data or reset while a forward runs.
 template <typename Dtype>
 class MemoryDataLayer : public BaseDataLayer<Dtype> {
  public:
   explicit MemoryDataLayer(const LayerParameter& param) : BaseDataLayer<Dtype>(param) {}
   void DataLayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
-  /// A batch size that was set since shows here.
+  /// Applies a batch size that was set since.
   void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
 
-  /// How many of how many images were forwarded, and the transformer's generator. A program that
-  /// gives the same data before the state is restored goes on in the middle of them.
+  /// Saves how many of how many images were forwarded, and the state of the transformer's
+  /// generator. A program that gives the same data before it restores the state continues in the
+  /// middle of them.
   void SaveProgress(LayerProgress* progress) const override;
   bool RestoreProgress(const LayerProgress& progress) override;
 
@@ -30,16 +31,17 @@ class MemoryDataLayer : public BaseDataLayer<Dtype> {
   int ExactNumBottomBlobs() const override { return 0; }
   int ExactNumTopBlobs() const override { return 2; }
 
-  /// Transformed copies of the images, whose number is a multiple of the batch size. What was added
-  /// before must have been forwarded.
+  /// Adds transformed copies of the images, whose number must be a multiple of the batch size. All
+  /// images added before must have been forwarded.
   virtual void AddDatumVector(const vector<Datum>& datum_vector);
 #ifdef USE_OPENCV
   virtual void AddMatVector(const vector<cv::Mat>& mat_vector, const vector<int>& labels);
 #endif
-  /// `n` images, a multiple of the batch size, at `data` and their labels at `labels`, read by
-  /// later forwards and not transformed. The caller keeps them until others take their place.
+  /// Uses the `n` images at `data`, a multiple of the batch size, and their labels at `labels` in
+  /// the following forwards, without transformation. They are not copied: the caller keeps both
+  /// arrays until others replace them.
   void Reset(Dtype* data, Dtype* labels, int n);
-  /// For the data that come next; the tops change with the next forward.
+  /// Sets the batch size of the data to come. The tops change with the next forward.
   void set_batch_size(int new_size);
 
   int batch_size() { return batch_size_; }
@@ -56,18 +58,19 @@ class MemoryDataLayer : public BaseDataLayer<Dtype> {
   Dtype* data_ = nullptr;
   Dtype* labels_ = nullptr;
   int n_ = 0;       ///< images at data_
-  size_t pos_ = 0;  ///< of them, the first of the next batch
+  size_t pos_ = 0;  ///< index of the first image of the next batch
   Blob<Dtype> added_data_;
   Blob<Dtype> added_label_;
-  bool has_new_data_ = false;  ///< added, and not yet forwarded to the end
+  bool has_new_data_ = false;  ///< images were added and not all are forwarded
 
  private:
-  /// Makes room for `images` more, with `labels` labels; aborts where they do not come in batches.
+  /// Allocates space for `images` more images with `labels` labels. Aborts if they are not whole
+  /// batches, or if their numbers differ.
   void Expect(size_t images, size_t labels);
-  /// Forwards go on with the first of the `n` images at `data`.
+  /// The next forward begins with the first of the `n` images at `data`.
   void Restart(Dtype* data, Dtype* labels, int n);
 
-  Blob<Dtype> staged_[2];  ///< the batch, for a feed: what users gave may change
+  Blob<Dtype> staged_[2];  ///< the batch, for a feed, since the user may change the data
 };
 
 }  // namespace caffe

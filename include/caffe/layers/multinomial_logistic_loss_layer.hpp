@@ -7,11 +7,10 @@
 
 namespace caffe {
 
-/// The mean over N samples of -log(probability of the label), probabilities below kLOG_THRESHOLD
-/// counting as that. Bottoms: probabilities, all values of a sample being its classes, and N
-/// labels.
+/// The mean over the N samples of -log(max(p[label], kLOG_THRESHOLD)). Bottoms: the probabilities
+/// p, where all values of a sample are classes, and N labels.
 ///
-/// Backward form: "prob".
+/// Backward variant: "prob".
 template <typename Dtype>
 class MultinomialLogisticLossLayer : public LossLayer<Dtype> {
  public:

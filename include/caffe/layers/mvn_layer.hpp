@@ -10,11 +10,11 @@ namespace caffe {
 struct ChannelShape;
 
 /// Mean-variance normalisation of each channel of each item or, with across_channels, of each item
-/// (axis 0): y = x - mean and, with normalize_variance, that divided by the standard deviation +
-/// eps. The gradient takes eps to be small beside the deviation. May run in place.
+/// (axis 0): y = x - mean and, with normalize_variance, that divided by (standard deviation + eps).
+/// The gradient assumes that eps is small compared with the deviation. May run in place.
 ///
-/// Backward forms: "y" (the top holds the normalised values), "x" (they are computed again),
-/// "x_norm" (a saved copy); without normalize_variance "constant", of which none is read.
+/// Backward variants: "y" (the top holds the normalised values), "x" (recomputes them), "x_norm" (a
+/// saved copy). Without normalize_variance the only one is "constant", which reads none of them.
 template <typename Dtype>
 class MVNLayer : public Layer<Dtype> {
  public:
@@ -36,7 +36,7 @@ class MVNLayer : public Layer<Dtype> {
   Dtype eps_ = 0;
 
  private:
-  /// Every row of values that are normalised together as a channel of its own.
+  /// The bottom as channels, one for each group of values that are normalised together.
   ChannelShape Rows(const Blob<Dtype>& bottom) const;
 };
 

@@ -7,7 +7,7 @@
 
 namespace caffe {
 
-/// A layer whose one top has the shape of its one bottom, value for value.
+/// Base of layers with one bottom and one top of the same shape, computed value by value.
 template <typename Dtype>
 class NeuronLayer : public Layer<Dtype> {
  public:

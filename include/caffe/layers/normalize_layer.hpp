@@ -13,13 +13,13 @@ struct L2Shape;
 
 inline namespace library_layers {
 
-/// y = scale * x / sqrt(eps + sum of x^2), for N x C x ... values: the sum is over the channels at
-/// each position or, with across_spatial, over all of an item (ParseNet, Liu et al. 2015; SSD).
-/// blobs_[0] is the learned scale: one for all with channel_shared, else one for each channel; 1
-/// without a filler. May run in place.
+/// y = scale * x / sqrt(eps + sum of x^2) for N x C x ... values. The sum is over the channels at
+/// each position or, with across_spatial, over all values of an item (ParseNet, Liu et al. 2015;
+/// SSD). blobs_[0] is the learned scale: one value with channel_shared, else one per channel; 1 if
+/// no filler is given. May run in place.
 ///
-/// Backward forms: "x" and, for use in place, "saved" (a copy of x); both read the saved inverses
-/// of the norms.
+/// Backward variants: "x" and, for use in place, "saved" (a copy of x). Both read the saved inverse
+/// norms.
 template <typename Dtype>
 class NormalizeLayer : public Layer<Dtype> {
  public:

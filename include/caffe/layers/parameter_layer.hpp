@@ -7,7 +7,7 @@
 
 namespace caffe {
 
-/// A learned blob of shape parameter_param.shape: the top is the parameter itself. Its gradient is
+/// A learned blob of shape parameter_param.shape. The top is the parameter itself; its gradient is
 /// added to the parameter's.
 template <typename Dtype>
 class ParameterLayer : public Layer<Dtype> {

@@ -7,9 +7,9 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// Another order of the axes (SSD, Liu et al. 2016): axis k of the top is axis order[k] of the
-/// bottom; axes that are not named follow in their order. An order that changes nothing shares the
-/// bottom's memory. Not in place.
+/// Permutes the axes (SSD, Liu et al. 2016): axis k of the top is axis order[k] of the bottom. Axes
+/// that are not listed follow in ascending order. An order that changes nothing shares the bottom's
+/// memory. Does not run in place.
 template <typename Dtype>
 class PermuteLayer : public AxisOrderLayer<Dtype> {
  public:

@@ -14,14 +14,14 @@ namespace kernels {
 struct PoolingWindow;
 }
 
-/// Takes the maximum (MAX) or the mean (AVE) over windows of each channel's plane, or a value that
-/// is drawn with the probability of its share of the window's sum (STOCHASTIC; in the TEST phase
-/// the value that is to be expected). With MAX, an optional second top receives where in its plane
-/// each maximum was found. Where backward follows, MAX and STOCHASTIC save that place within the
-/// window, one byte per top value for kernels of up to 256 values.
+/// Pools windows of each channel's plane: the maximum (MAX), the mean (AVE), or a value drawn at
+/// random, with a probability in proportion to its size (STOCHASTIC; in the TEST phase, the
+/// expected value). With MAX, an optional second top receives the index in its plane of each
+/// maximum. If a backward follows, MAX and STOCHASTIC save the index within the window, one byte
+/// per top value for kernels of up to 256 values.
 ///
-/// What STOCHASTIC draws follows from a key that each forward in training takes from the random
-/// stream (Caffe::set_random_seed); a forward that repeats itself draws the same.
+/// STOCHASTIC draws from a key that each training forward takes from the random stream
+/// (Caffe::set_random_seed); a recomputed forward draws the same values.
 template <typename Dtype>
 class PoolingLayer : public Layer<Dtype> {
  public:
@@ -34,7 +34,7 @@ class PoolingLayer : public Layer<Dtype> {
   const char* type() const override { return "Pooling"; }
   int ExactNumBottomBlobs() const override { return 1; }
   int MinTopBlobs() const override { return 1; }
-  // MAX can give the places of the maxima as a second top.
+  // With MAX the optional second top holds the indices of the maxima.
   int MaxTopBlobs() const override {
     return this->layer_param_.pooling_param().pool() == PoolingParameter_PoolMethod_MAX ? 2 : 1;
   }

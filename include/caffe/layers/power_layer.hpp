@@ -14,9 +14,9 @@ struct PowerFunction;
 
 /// y = (shift + scale * x) ^ power. May run in place.
 ///
-/// Backward forms: "constant" where the derivative is (power 1 or 0, scale 0); otherwise "y" (only
-/// for powers such as 0.5, -0.5 and -1, whose derivative is an integer power of y), "x", "saved" (a
-/// copy of x).
+/// Backward variants: "constant" where the derivative is (power 1 or 0, scale 0); otherwise "y"
+/// (only for powers such as 0.5, -0.5 and -1, whose derivative is an integer power of y), "x",
+/// "saved" (a copy of x).
 template <typename Dtype>
 class PowerLayer : public NeuronLayer<Dtype> {
  public:

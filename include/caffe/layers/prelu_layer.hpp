@@ -11,12 +11,12 @@ namespace kernels {
 struct PReluShape;
 }
 
-/// y = x where x > 0, slope * x elsewhere. The slope is a parameter: one for each channel (axis 1
-/// of at least two) or, with channel_shared, one for all; 0.25 where there is no filler. May run
-/// in place. K. He, X. Zhang, S. Ren, J. Sun, Delving deep into rectifiers, 2015.
+/// y = x where x > 0, slope * x elsewhere. The slope is a parameter: one per channel (axis 1 of at
+/// least two) or, with channel_shared, one for all; 0.25 if no filler is given. May run in place.
+/// K. He, X. Zhang, S. Ren, J. Sun, Delving deep into rectifiers, 2015.
 ///
-/// Backward forms: "x" and, for use in place, "saved" (a copy of x). The sign of y does not tell
-/// that of x: a learned slope may become negative.
+/// Backward variants: "x" and, for use in place, "saved" (a copy of x). y does not suffice: the
+/// slope may become negative, so the sign of y does not determine that of x.
 template <typename Dtype>
 class PReLULayer : public NeuronLayer<Dtype> {
  public:

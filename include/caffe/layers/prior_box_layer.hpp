@@ -14,17 +14,20 @@ struct PriorMap;
 
 inline namespace library_layers {
 
-/// Boxes of several sizes and shapes around each position of a map (SSD, Liu et al. 2016). Bottoms:
-/// the map, N x C x H x W, and the image, of which only the shapes matter. Top: 1 x 2 x 4 H W B for
-/// B boxes at each position; channel 0: xmin, ymin, xmax, ymax of each box in parts of the image,
-/// channel 1: its four variances.
+/// Generates boxes of several sizes and shapes around each position of a map (SSD, Liu et al.
+/// 2016). Bottoms: the map, N x C x H x W, and the image; only their shapes are read. Top: 1 x 2 x
+/// 4 H W B for B boxes at each position. Channel 0 has xmin, ymin, xmax, ymax of each box as
+/// fractions of the image, channel 1 its four variances.
 ///
-/// For each min_size s, in pixels, the boxes are: the square of s; with max_size (one for each
-/// min_size, larger) the square of sqrt(min * max); s sqrt(r) x s / sqrt(r) for each aspect_ratio r
-/// but 1 and, with flip, 1 / r after it; ratios that are there already count once. A position is
-/// at (w + offset, h + offset) steps; step, or step_h and step_w, in pixels, is that of the image's
-/// size (img_size, or img_h and img_w; unset: bottom 1's) to the map's unless set. clip cuts boxes
-/// at the image's borders. variance: one for all or four; 0.1 if unset. The gradient is 0.
+/// For each min_size s, in pixels, the boxes are, in this order: a square of side s; if max_size is
+/// given (one per min_size, larger), a square of side sqrt(min * max); and for each aspect_ratio r
+/// other than 1, a box of s sqrt(r) x s / sqrt(r), with `flip` followed by the same for 1 / r.
+/// Repeated ratios count once.
+///
+/// The centre of position (w, h) is at ((w + offset) step_w, (h + offset) step_h) pixels. `step`
+/// sets both steps; if unset, a step is the image's size divided by the map's. The image's size is
+/// img_size, or img_h and img_w, or else that of bottom 1. `clip` clips boxes to the image.
+/// `variance` has one value for all or four, 0.1 if unset. The gradient is 0.
 template <typename Dtype>
 class PriorBoxLayer : public Layer<Dtype> {
  public:
@@ -47,7 +50,7 @@ class PriorBoxLayer : public Layer<Dtype> {
  private:
   kernels::PriorMap Map(const Blob<Dtype>& map, const Blob<Dtype>& image) const;
 
-  vector<std::pair<double, double>> boxes_;  ///< width and height of those at one position
+  vector<std::pair<double, double>> boxes_;  ///< width and height of each box at one position
 };
 
 }  // namespace library_layers

@@ -14,15 +14,16 @@ struct RegionPooling;
 
 inline namespace library_layers {
 
-/// The means of group_size x group_size bins of regions, each bin of channels of its own (R-FCN,
-/// Dai et al. 2016). Bottoms: maps (N x output_dim group_size^2 x H x W) and R regions (R x 5:
-/// number of the item, x1, y1, x2, y2 in pixels of the image); top: R x output_dim x group_size x
-/// group_size. Bin (i, j) of channel c is that of channel (c group_size + i) group_size + j.
+/// Averages group_size x group_size bins of regions; each bin reads its own channels (R-FCN, Dai et
+/// al. 2016). Bottoms: the maps (N x output_dim group_size^2 x H x W) and R regions (R x 5: index
+/// of the item, x1, y1, x2, y2 in pixels of the image). Top: R x output_dim x group_size x
+/// group_size. Bin (i, j) of output channel c reads map channel (c group_size + i) group_size + j.
 ///
-/// On the map a region goes from round(x1) * spatial_scale to (round(x2) + 1) * spatial_scale and
-/// is 0.1 wide at least; a bin, its group_size-th part, has all places of the map that it touches,
-/// and is 0 without any. The same for rows. The regions get no gradient. On a CPU a region of an
-/// item that does not exist is fatal; on a GPU its values are not a number.
+/// On the map, a region extends from round(x1) * spatial_scale to (round(x2) + 1) * spatial_scale
+/// and is at least 0.1 wide; likewise for rows. It is divided into group_size equal bins. A bin
+/// averages all map positions that it touches, and is 0 if there are none. The regions get no
+/// gradient. On a CPU a region of an item that does not exist aborts; on a GPU its values become
+/// NaN.
 template <typename Dtype>
 class PSROIPoolingLayer : public Layer<Dtype> {
  public:

@@ -10,10 +10,10 @@
 
 namespace caffe {
 
-/// What a Python layer does, as an object that whoever brings Python into the program makes: the
-/// four methods of the class that python_param names. All values are on the host's side of the
-/// blobs. What a method throws ends the pass as in any layer. Where several solvers train, each
-/// calls bodies of its own, in a thread of its own.
+/// The methods of the class that python_param names, as a C++ object. Made by the code that brings
+/// Python into the program. All values are on the host side of the blobs. An exception from a
+/// method ends the pass, as in any layer. If several solvers train, each calls its own bodies in
+/// its own thread.
 template <typename Dtype>
 class PythonBody {
  public:
@@ -25,22 +25,22 @@ class PythonBody {
                         const vector<Blob<Dtype>*>& bottom) = 0;
 };
 
-/// Makes the body of `layer`, which owns it and outlives it: its layer_param().python_param() has
-/// module, layer and param_str; its blobs() are the body's parameters, to be made in SetUp. Aborts
-/// or throws where there is no such class.
+/// Makes the body of `layer`, which owns the body and outlives it. layer_param().python_param() has
+/// module, layer and param_str; the layer's blobs() are the body's parameters, to be created in
+/// SetUp. Aborts or throws if there is no such class.
 template <typename Dtype>
 using PythonBodyMaker = std::function<std::unique_ptr<PythonBody<Dtype>>(Layer<Dtype>* layer)>;
 
-/// A layer whose work is done in Python (PythonBody). Nothing is known of its memory: it has no
-/// traits, and a plan never runs it twice.
+/// A layer that is implemented in Python (PythonBody). Its use of memory is unknown: it has no
+/// traits, and a plan never recomputes it.
 template <typename Dtype>
 class PythonLayer : public Layer<Dtype> {
  public:
-  /// Installs what makes the bodies of layers that are set up from now on, or, if empty, takes it
-  /// away. Layers of single precision that are set up without one start a Python interpreter in the
-  /// process, if libcaffe_python.so is beside the library; others abort. `check`
-  /// looks for the class: a net asks it about each of these layers before it makes any layer, and
-  /// lists all that is missing.
+  /// Installs the maker of the bodies of layers that are set up from now on; an empty `maker`
+  /// removes it. Without a maker, a layer of single precision starts a Python interpreter in the
+  /// process if libcaffe_python.so is beside the library; otherwise setting up the layer aborts. A
+  /// net calls `check` for each of its Python layers before it makes any layer, and lists all
+  /// classes that are missing.
   static void SetBodyMaker(PythonBodyMaker<Dtype> maker, LayerCheck check = {});
 
   explicit PythonLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
@@ -48,7 +48,7 @@ class PythonLayer : public Layer<Dtype> {
   void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
 
   const char* type() const override { return "Python"; }
-  /// Several solvers may have this layer: python_param.share_in_parallel.
+  /// Whether several solvers may share this layer: python_param.share_in_parallel.
   bool ShareInParallel() const { return this->layer_param_.python_param().share_in_parallel(); }
 
  protected:

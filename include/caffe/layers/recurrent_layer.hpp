@@ -9,17 +9,17 @@
 
 namespace caffe {
 
-/// A net over time. Bottoms: the sequences x (T x N x ...: T steps of N independent streams), their
-/// continuation indicators (T x N: 0 where a sequence begins, 1 where it goes on) and, optionally,
-/// a static input (N x ...) that every step sees. Top: T x N x ....
+/// Base of recurrent layers. Bottoms: the sequences x (T x N x ...: T steps of N independent
+/// streams), their continuation indicators (T x N: 0 where a sequence begins, 1 where it continues)
+/// and, optionally, a static input (N x ...) that every step reads. Top: T x N x ....
 ///
-/// The hidden state goes on from one forward to the next, and is zero at first; with expose_hidden
-/// it comes from further bottoms and goes to further tops instead, and so do its gradients.
+/// The hidden state is carried from one forward to the next and is initially zero. With
+/// expose_hidden, it is read from further bottoms and written to further tops instead, and so are
+/// its gradients.
 ///
-/// A subclass says how one step works by writing the net of all T steps (FillUnrolledNet). The
-/// layer is that net: its learnable parameters are the layer's blobs, and under a memory plan its
-/// layers are operations of their own. N may change from pass to pass, which zeroes the state; T
-/// may not.
+/// A subclass writes the net of all T steps (FillUnrolledNet). The layer consists of that net: its
+/// learnable parameters are the layer's blobs, and under a memory plan its layers are separate
+/// operations. N may change from pass to pass, which zeroes the state; T may not.
 template <typename Dtype>
 class RecurrentLayer : public Layer<Dtype> {
  public:
@@ -35,18 +35,18 @@ class RecurrentLayer : public Layer<Dtype> {
   virtual inline int ExactNumTopBlobs() const;
   virtual inline bool AllowForceBackward(const int bottom_index) const { return bottom_index != 1; }
   virtual InnerNet<Dtype> inner_net() const;
-  /// The hidden state.
+  /// Saves the hidden state.
   virtual void SaveProgress(LayerProgress* progress) const;
   virtual bool RestoreProgress(const LayerProgress& progress);
 
  protected:
-  /// Adds the layers of the unrolled net. There are blobs "x" and "cont" and, where static_input_,
-  /// "x_static". An Input layer of its own gives the initial states, which RecurrentInputBlobNames
-  /// lists.
+  /// Adds the layers of the unrolled net. They may read the blobs "x" and "cont" and, if
+  /// static_input_, "x_static". The initial states, which RecurrentInputBlobNames lists, must come
+  /// from an Input layer of their own.
   virtual void FillUnrolledNet(NetParameter* net_param) const = 0;
   virtual void RecurrentInputBlobNames(vector<string>* names) const = 0;
   virtual void RecurrentInputShapes(vector<BlobShape>* shapes) const = 0;
-  /// The states after the last step, in the same order.
+  /// The states after the last step, in the order of RecurrentInputBlobNames.
   virtual void RecurrentOutputBlobNames(vector<string>* names) const = 0;
   virtual void OutputBlobNames(vector<string>* names) const = 0;
 
@@ -55,7 +55,7 @@ class RecurrentLayer : public Layer<Dtype> {
   virtual void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                           const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom);
 
-  /// The shape of most states: 1 x N x num_output.
+  /// The usual shape of a state: 1 x N x num_output.
   BlobShape StateShape() const;
 
   shared_ptr<Net<Dtype>> unrolled_net_;
@@ -69,15 +69,16 @@ class RecurrentLayer : public Layer<Dtype> {
 
   int ExposedStates() const;
   void CheckShapes(const Blobs& bottom) const;
-  /// The whole net: FillUnrolledNet's, its inputs, and the layers by which it gives and keeps.
+  /// The whole net: the layers of FillUnrolledNet, their inputs, and the layers that keep the
+  /// states and give the tops.
   NetParameter CompleteNet(const Blobs& bottom);
   void KeepStates(NetParameter* net) const;
   string Given(const string& blob, NetParameter* net) const;
   void TakeParameters();
-  void PassFlagsOn() const;
+  void ShareBlobsAndFlags() const;
   void ReshapeStates();
   Blobs InnerBlobs(const vector<string>& names) const;
-  /// The blobs that live from pass to pass, each once.
+  /// The blobs that keep their values from pass to pass, each once.
   Blobs States() const;
 
   vector<string> bottom_names_, top_names_;  ///< in unrolled_net_

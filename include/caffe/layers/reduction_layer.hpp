@@ -7,10 +7,10 @@
 
 namespace caffe {
 
-/// coeff times the sum (SUM), the sum of absolute values (ASUM), the sum of squares (SUMSQ) or the
-/// mean (MEAN) over all axes from `axis` on, which the top does not have.
+/// Computes coeff times the sum (SUM), the sum of absolute values (ASUM), the sum of squares
+/// (SUMSQ) or the mean (MEAN) over all axes from `axis` on. The top does not have these axes.
 ///
-/// Backward form: "x" for ASUM and SUMSQ, "dy" for others.
+/// Backward variant: "x" for ASUM and SUMSQ, "dy" for others.
 template <typename Dtype>
 class ReductionLayer : public Layer<Dtype> {
  public:
@@ -30,10 +30,10 @@ class ReductionLayer : public Layer<Dtype> {
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 
   ReductionParameter_ReductionOp op_;
-  Dtype coeff_;  ///< what a sum is multiplied by: for MEAN, 1 / dim_ is part of it
+  Dtype coeff_;  ///< factor of a sum; for MEAN it includes 1 / dim_
   int axis_;
-  int num_;                     ///< sums
-  int dim_;                     ///< values of each
+  int num_;                     ///< number of sums
+  int dim_;                     ///< values in each
   Blob<Dtype> sum_multiplier_;  ///< for derived classes, if SUM or MEAN: dim_ ones
 };
 

@@ -12,7 +12,7 @@ inline namespace library_layers {
 /// y = min(max(x, 0), 6), the activation of MobileNets (Krizhevsky 2010, Convolutional deep belief
 /// networks on CIFAR-10); the gradient passes where 0 < x < 6. May run in place.
 ///
-/// Backward forms: "y", "x" and "mask" (one bit per value).
+/// Backward variants: "y", "x" and "mask" (one bit per value).
 template <typename Dtype>
 class ReLU6Layer : public NeuronLayer<Dtype> {
  public:

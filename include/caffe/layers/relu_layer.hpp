@@ -9,8 +9,8 @@ namespace caffe {
 
 /// y = max(0, x) + negative_slope * min(0, x). May run in place.
 ///
-/// Backward forms: "y" (its sign is that of x; not offered for a negative slope), "mask" (one bit
-/// per value), "x".
+/// Backward variants: "y" (its sign is that of x; not offered for a negative slope), "mask" (one
+/// bit per value), "x".
 template <typename Dtype>
 class ReLULayer : public NeuronLayer<Dtype> {
  public:
@@ -18,7 +18,7 @@ class ReLULayer : public NeuronLayer<Dtype> {
   virtual inline const char* type() const { return "ReLU"; }
   virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                               const vector<bool>& propagate_down) const;
-  /// The factor of what is below zero.
+  /// The factor of negative values.
   Dtype Slope() const;
 
  protected:

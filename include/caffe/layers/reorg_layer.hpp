@@ -7,15 +7,16 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// Neighbours become channels: N x C x H x W to N x C s^2 x H / s x W / s with s = `stride` or,
-/// with `reverse`, to N x C / s^2 x H s x W s (YOLOv2, Redmon and Farhadi 2017).
+/// Moves neighbouring positions into channels: N x C x H x W becomes N x C s^2 x H / s x W / s,
+/// where s is `stride`. With `reverse` it becomes N x C / s^2 x H s x W s (YOLOv2, Redmon and
+/// Farhadi 2017).
 ///
-/// The order is darknet's, not that of space-to-depth. One side is taken as an N x C x H x W array,
-/// with the bottom's sizes, the other as N x C / s^2 x H s x W s, whatever the top's shape is. With
-/// D = C / s^2, value (c, h, w) of the first is value (c mod D, h s + (c div D) div s,
-/// w s + (c div D) mod s) of the second. The bottom is the second side or, with `reverse`, the
-/// first: so `reverse` is not the inverse, and s^2 divides C always. A stride of 1 shares the
-/// bottom's memory. Not in place.
+/// The order is that of darknet, not of space-to-depth. It is defined by two arrays: array 1 has
+/// the bottom's sizes, N x C x H x W; array 2 is N x C / s^2 x H s x W s, whatever the top's shape
+/// is. With D = C / s^2, value (c, h, w) of array 1 is value (c mod D, h s + (c div D) div s, w s +
+/// (c div D) mod s) of array 2. The bottom is read as array 2 and the top as array 1 or, with
+/// `reverse`, the other way round. So `reverse` is not the inverse, and C must always be a multiple
+/// of s^2. A stride of 1 shares the bottom's memory. Does not run in place.
 template <typename Dtype>
 class ReorgLayer : public AxisOrderLayer<Dtype> {
  public:

@@ -7,9 +7,9 @@
 
 namespace caffe {
 
-/// Replaces `num_axes` of the bottom's axes from `axis` on (-1: all) by those of reshape_param's
-/// shape: 0 copies the bottom's dimension at that place, one -1 takes what is left. A view. A
-/// negative axis counts from behind the last: -1 appends.
+/// Replaces `num_axes` of the bottom's axes from `axis` on (-1: all) by those of
+/// reshape_param.shape. A 0 copies the bottom's dimension at that place; one -1 is inferred from
+/// the rest. A negative `axis` counts from the end: -1 appends. The top is a view of the bottom.
 template <typename Dtype>
 class ReshapeLayer : public ViewLayer<Dtype> {
  public:

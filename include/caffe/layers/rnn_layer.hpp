@@ -9,7 +9,7 @@
 namespace caffe {
 
 /// A simple recurrent net: h_t = tanh(W_hh h_(t-1) + W_xh x_t + b_h), o_t = tanh(W_ho h_t + b_o).
-/// Blobs: W_xh, b_h, W_xh_static with a static input, W_hh, W_ho, b_o. State: h, 1 x N x
+/// Blobs: W_xh, b_h, W_xh_static if there is a static input, W_hh, W_ho, b_o. State: h, 1 x N x
 /// num_output. Top: o of every step, T x N x num_output.
 template <typename Dtype>
 class RNNLayer : public RecurrentLayer<Dtype> {

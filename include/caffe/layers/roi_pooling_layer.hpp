@@ -14,17 +14,17 @@ struct RegionPooling;
 
 inline namespace library_layers {
 
-/// The maxima of pooled_h x pooled_w bins of regions (Fast R-CNN, Girshick 2015). Bottoms: maps
-/// (N x C x H x W) and R regions (R x 5: number of the item, x1, y1, x2, y2 in pixels of the image,
-/// both corners included); top: R x C x pooled_h x pooled_w.
+/// Computes the maxima of pooled_h x pooled_w bins of regions (Fast R-CNN, Girshick 2015). Bottoms:
+/// the maps (N x C x H x W) and R regions (R x 5: index of the item, x1, y1, x2, y2 in pixels of
+/// the image, both corners included). Top: R x C x pooled_h x pooled_w.
 ///
-/// On the map a region begins at round(x1 * spatial_scale) and is
-/// size = max(round(x2 * spatial_scale) - round(x1 * spatial_scale) + 1, 1) wide; bin p has the
-/// places from floor(p size / pooled_w) to ceil((p + 1) size / pooled_w) of it that are on the map,
-/// and is 0 without any. The same for rows. The regions get no gradient. On a CPU a region of an
-/// item that does not exist is fatal; on a GPU its values are not a number.
+/// On the map, a region begins at round(x1 * spatial_scale) and has width size = max(round(x2 *
+/// spatial_scale) - round(x1 * spatial_scale) + 1, 1); likewise for rows. Bin p covers its
+/// positions from floor(p size / pooled_w) to ceil((p + 1) size / pooled_w), as far as they are on
+/// the map, and is 0 if none are. The regions get no gradient. On a CPU a region of an item that
+/// does not exist aborts; on a GPU its values become NaN.
 ///
-/// The backward reads the saved places of the maxima.
+/// The backward reads the saved indices of the maxima.
 template <typename Dtype>
 class ROIPoolingLayer : public Layer<Dtype> {
  public:

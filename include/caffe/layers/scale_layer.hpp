@@ -9,11 +9,12 @@
 
 namespace caffe {
 
-/// Multiplies the first bottom by a scale whose shape is a run of the bottom's axes starting at
-/// `axis`, repeated over the others, and adds a bias of the same shape (bias_term). The scale is
-/// the second bottom or, without one, a parameter, followed by the bias.
+/// Multiplies the first bottom by a scale and, with bias_term, adds a bias of the same shape. That
+/// shape is that of some consecutive axes of the bottom, starting at `axis`; both are repeated
+/// along the others. The scale is the second bottom or, without one, a parameter, followed by the
+/// bias.
 ///
-/// Backward forms: "x" and, for use in place, "saved_x".
+/// Backward variants: "x" and, for use in place, "saved_x".
 template <typename Dtype>
 class ScaleLayer : public Layer<Dtype> {
  public:
@@ -27,8 +28,8 @@ class ScaleLayer : public Layer<Dtype> {
   int MinBottomBlobs() const override { return 1; }
   int MaxBottomBlobs() const override { return 2; }
   int ExactNumTopBlobs() const override { return 1; }
-  /// It has learned a scale for each channel (axis 1) of `bottom` and, if it has more than one of
-  /// blobs(), a bias.
+  /// Whether it has learned a scale for each channel (axis 1) of `bottom`, and a bias if blobs()
+  /// has more than one blob.
   bool ScalesChannels(const Blob<Dtype>& bottom) const;
 
  protected:
@@ -42,7 +43,7 @@ class ScaleLayer : public Layer<Dtype> {
   int outer_dim_ = 0, scale_dim_ = 0, inner_dim_ = 0;
 
  private:
-  /// The gradient of the scale is wanted.
+  /// Whether the gradient of the scale is wanted.
   bool ScaleGradientWanted(const vector<bool>& propagate_down) const;
 };
 

@@ -7,9 +7,9 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// Channel i of each of `group` groups, in turn (ShuffleNet, Zhang et al. 2018): of N x C x ...
-/// values channel g * (C / group) + i goes to channel i * group + g. `group` divides C; a single
-/// group shares the bottom's memory. Not in place.
+/// Interleaves the channels of `group` groups (ShuffleNet, Zhang et al. 2018): channel g * (C /
+/// group) + i of N x C x ... values goes to channel i * group + g. C must be a multiple of `group`;
+/// a single group shares the bottom's memory. Does not run in place.
 template <typename Dtype>
 class ShuffleChannelLayer : public AxisOrderLayer<Dtype> {
  public:

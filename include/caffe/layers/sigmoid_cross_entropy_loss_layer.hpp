@@ -13,15 +13,15 @@ struct LabelCounts;
 struct Normalizer;
 }  // namespace kernels
 
-/// -(t * log(s) + (1 - t) * log(1 - s)) with s = 1 / (1 + exp(-x)), summed over all scores x
-/// (bottom 0) and targets t (bottom 1) and divided by the number of samples, or as
-/// loss_param.normalization says. Targets that are ignore_label when cut to a whole number do not
-/// count.
+/// The sum of -(t * log(s) + (1 - t) * log(1 - s)) with s = 1 / (1 + exp(-x)) over all scores x
+/// (bottom 0) and targets t (bottom 1), divided by the number of samples or as
+/// loss_param.normalization says. Targets equal to ignore_label after truncation to an integer do
+/// not count.
 ///
-/// Backward forms: "x" (s once more), "sigmoid" (saved).
+/// Backward variants: "x" (recomputes s), "sigmoid" (saved).
 ///
-/// A class derived from this one finds s in `sigmoid_output_` after the forward and what the loss
-/// was divided by in `normalizer_`; the backward works with what is there. get_normalizer may be
+/// After forward, a derived class finds s in `sigmoid_output_` and the divisor of the loss in
+/// `normalizer_`. The backward uses whatever these hold when it starts. get_normalizer may be
 /// overridden.
 template <typename Dtype>
 class SigmoidCrossEntropyLossLayer : public LossLayer<Dtype> {
@@ -39,7 +39,7 @@ class SigmoidCrossEntropyLossLayer : public LossLayer<Dtype> {
   void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 
-  /// What the loss is divided by; `valid_count`: targets that are not ignored, -1: all.
+  /// The divisor of the loss. `valid_count`: targets that are not ignored; -1: all.
   virtual Dtype get_normalizer(LossParameter_NormalizationMode normalization_mode, int valid_count);
 
   bool has_ignore_label_;
@@ -47,14 +47,14 @@ class SigmoidCrossEntropyLossLayer : public LossLayer<Dtype> {
   LossParameter_NormalizationMode normalization_;
   int outer_num_, inner_num_;
 
-  // For derived classes alone; empty in a layer of this class.
+  // Only for derived classes; empty in a layer of this class.
   shared_ptr<SigmoidLayer<Dtype>> sigmoid_layer_;  ///< from sigmoid_bottom_vec_ to sigmoid_output_
   shared_ptr<Blob<Dtype>> sigmoid_output_;
   vector<Blob<Dtype>*> sigmoid_bottom_vec_, sigmoid_top_vec_;
   Dtype normalizer_;
 
  private:
-  /// Only then are targets counted.
+  /// Whether the divisor depends on a count of targets.
   bool Counts() const;
   kernels::Normalizer NormalizerOf(const kernels::LabelCounts* counts) const;
 };

@@ -7,7 +7,8 @@
 
 namespace caffe {
 
-/// Takes blobs that nobody else takes, so that they are no outputs of the net. Gradients are zero.
+/// Consumes blobs that no other layer reads, so that they are not outputs of the net. Its gradients
+/// are zero.
 template <typename Dtype>
 class SilenceLayer : public Layer<Dtype> {
  public:

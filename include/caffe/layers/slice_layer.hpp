@@ -7,8 +7,8 @@
 
 namespace caffe {
 
-/// Cuts the bottom along one axis, at slice_point or into equal parts. With one top it is a view of
-/// the bottom, from Reshape on.
+/// Cuts the bottom along one axis, at the slice_points or into equal parts. With one top, that is a
+/// view of the bottom, from Reshape on.
 template <typename Dtype>
 class SliceLayer : public Layer<Dtype> {
  public:
@@ -27,8 +27,8 @@ class SliceLayer : public Layer<Dtype> {
   virtual void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                           const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom);
 
-  int num_slices_;  ///< rows that are cut
-  int slice_size_;  ///< values of one position of the axis
+  int num_slices_;  ///< number of rows: product of the dimensions before the axis
+  int slice_size_;  ///< values per position along the axis
   int slice_axis_;
   vector<int> slice_point_;
 };

@@ -9,10 +9,10 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// The loss of box regression (Girshick 2015, Fast R-CNN), per sample: sum of
-/// w_out * f(w_in * (a - b)) / N, where f(d) is (sigma d)^2 / 2 where |d| < 1 / sigma^2, and
-/// |d| - 1 / (2 sigma^2) elsewhere. Bottoms: a, b and, if there, the weights w_in and w_out. a and
-/// b may take gradients.
+/// The loss of box regression (Girshick 2015, Fast R-CNN), per sample: the sum of w_out * f(w_in *
+/// (a - b)), divided by N. f(d) is (sigma d)^2 / 2 where |d| < 1 / sigma^2, and |d| - 1 / (2
+/// sigma^2) elsewhere. Bottoms: a, b and optionally the weights w_in and w_out. a and b may take
+/// gradients.
 template <typename Dtype>
 class SmoothL1LossLayer : public AbsoluteLossLayer<Dtype> {
  public:
@@ -24,7 +24,7 @@ class SmoothL1LossLayer : public AbsoluteLossLayer<Dtype> {
   int MaxBottomBlobs() const override { return 4; }
 
  protected:
-  Dtype Bend() const override;
+  Dtype QuadraticRange() const override;
 };
 
 }  // namespace library_layers

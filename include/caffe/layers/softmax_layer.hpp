@@ -7,11 +7,11 @@
 
 namespace caffe {
 
-/// y = exp(x) / sum of exp(x) along one axis. May run in place.
+/// y = exp(x) / (sum of exp(x) along one axis). May run in place.
 ///
-/// Backward forms: "y", "saved" (a copy of y).
+/// Backward variants: "y", "saved" (a copy of y).
 ///
-/// Bodies of this class that a derived class calls need the top's data in backward.
+/// In a derived class, the backward of this class reads the top's data.
 template <typename Dtype>
 class SoftmaxLayer : public Layer<Dtype> {
  public:
@@ -32,7 +32,7 @@ class SoftmaxLayer : public Layer<Dtype> {
   int softmax_axis_, outer_num_, inner_num_;
 
   // For derived classes; empty in a layer of this class.
-  Blob<Dtype> sum_multiplier_;  ///< a one for each class
+  Blob<Dtype> sum_multiplier_;  ///< ones, one for each class
   Blob<Dtype> scale_;           ///< workspace: the shape of bottom 0, with one class
 };
 

@@ -9,14 +9,14 @@ namespace caffe {
 
 /// The mean of -log(softmax(x)[label]) over the positions that are not ignored, or as
 /// loss_param.normalization says. The optional second top is the softmax. With
-/// loss_param.weight_by_label_freqs a position counts class_weighting[label] times, in the sum but
-/// not in what divides it.
+/// loss_param.weight_by_label_freqs the loss of a position is multiplied by class_weighting[label];
+/// the divisor does not change.
 ///
-/// Backward forms: "prob" (the saved softmax; the second top where there is one), "x" (the softmax
-/// once more).
+/// Backward variants: "prob" (the saved softmax, or the second top if there is one), "x"
+/// (recomputes the softmax).
 ///
-/// A class derived from this one finds the softmax of its forward in `prob_`, writes it there if it
-/// overrides the forward, and may have get_normalizer say what the loss is divided by.
+/// After forward, a derived class finds the softmax in `prob_`; one that overrides the forward must
+/// write it there. It may override get_normalizer, which gives the divisor of the loss.
 template <typename Dtype>
 class SoftmaxWithLossLayer : public SoftmaxScoresLossLayer<Dtype> {
  public:
@@ -38,7 +38,7 @@ class SoftmaxWithLossLayer : public SoftmaxScoresLossLayer<Dtype> {
                 const Dtype* weight, Dtype* dx) override;
   bool Weighs() const { return this->layer_param_.loss_param().weight_by_label_freqs(); }
 
-  Blob<Dtype> class_weights_;  ///< where they count
+  Blob<Dtype> class_weights_;  ///< with weight_by_label_freqs
 };
 
 }  // namespace caffe

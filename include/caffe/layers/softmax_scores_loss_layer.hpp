@@ -16,33 +16,35 @@ template <typename Dtype>
 struct Labels;
 }  // namespace kernels
 
-/// The axis of the classes: what the prototxt says, where the layer keeps the index that this is
-/// for bottom 0 (set in Reshape), and what messages call it.
+/// The axis of the classes: its value in the prototxt, where the layer keeps the index of that axis
+/// of bottom 0 (set in Reshape), and its name in messages.
 struct ClassAxis {
   int param;
   int* index;
   const char* name;
 };
 
-/// What losses and their derivatives are computed from, where `context` runs.
+/// The inputs of losses and their derivatives, in memory of `context`.
 template <typename Dtype>
 struct LabelledScores {
   const DeviceContext& context;
   const kernels::ScoreShape& shape;
   const vector<Blob<Dtype>*>& bottom;
   const kernels::Labels<Dtype>& labels;
-  const Dtype* prob;  ///< the softmax of bottom 0; null in a forward that does not save it
+  const Dtype* prob;  ///< softmax of bottom 0; null in a forward that does not save it
 };
 
 inline namespace library_layers {
 
-/// A loss of the softmax of scores (bottom 0) and a label for each position (bottom 1), summed and
-/// divided as loss_param says. Further bottoms are read. The optional second top is the softmax.
-/// Backward forms: "prob" and "x". A subclass says what is computed of the softmax.
+/// Base of losses of the softmax of scores (bottom 0) with a label for each position (bottom 1).
+/// Losses are summed and divided as loss_param says. A subclass computes the losses from the
+/// softmax, and may read further bottoms. The optional second top is the softmax. Backward
+/// variants: "prob" and "x".
 template <typename Dtype>
 class SoftmaxScoresLossLayer : public LossLayer<Dtype> {
  public:
-  /// `registered`: typeid of the registered subclass; a layer of a class derived from that differs.
+  /// `registered`: typeid of the registered subclass. A layer of another type belongs to a class
+  /// that users derived from it.
   SoftmaxScoresLossLayer(const LayerParameter& param, const std::type_info& registered)
       : LossLayer<Dtype>(param), registered_(registered) {}
   void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
@@ -59,7 +61,7 @@ class SoftmaxScoresLossLayer : public LossLayer<Dtype> {
   void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 
-  /// What the loss is divided by; `valid_count`: positions that are not ignored, -1: all.
+  /// The divisor of the loss. `valid_count`: positions that are not ignored; -1: all.
   virtual Dtype get_normalizer(LossParameter_NormalizationMode normalization_mode, int valid_count);
 
   bool has_ignore_label_;
@@ -67,20 +69,20 @@ class SoftmaxScoresLossLayer : public LossLayer<Dtype> {
   LossParameter_NormalizationMode normalization_;
   int outer_num_, inner_num_;
 
-  // For classes derived from the registered one alone; empty in a layer of that one.
+  // Only for classes derived from the registered one; empty otherwise.
   shared_ptr<Layer<Dtype>> softmax_layer_;  ///< from softmax_bottom_vec_ to prob_
-  Blob<Dtype> prob_;                        ///< of the shape of bottom 0
+  Blob<Dtype> prob_;                        ///< shaped like bottom 0
   vector<Blob<Dtype>*> softmax_bottom_vec_, softmax_top_vec_;
 
  private:
   virtual ClassAxis AxisOfClasses() = 0;
-  /// losses[p] for each position p.
+  /// Computes losses[p] for each position p.
   virtual void Losses(const LabelledScores<Dtype>& scores, Dtype* losses) = 0;
-  /// dx = derivative of the sum of losses * weight[0] / normalizer. dx may be the softmax.
+  /// Computes dx, the derivative of sum(losses) * weight[0] / normalizer. dx may alias the softmax.
   virtual void Gradient(const LabelledScores<Dtype>& scores, const kernels::Normalizer& normalizer,
                         const Dtype* weight, Dtype* dx) = 0;
 
-  bool OfDerivedClass() const { return typeid(*this) != registered_; }
+  bool IsUserSubclass() const { return typeid(*this) != registered_; }
   kernels::Normalizer NormalizerOf(const DeviceContext& context,
                                    const kernels::LabelCounts* counts);
 

@@ -7,8 +7,8 @@
 
 namespace caffe {
 
-/// Gives several readers of a blob a top each: views of the bottom's data. The bottom's diff is the
-/// sum of the tops' diffs, added in the order of the tops.
+/// Gives each of several readers of a blob its own top, a view of the bottom's data. The bottom's
+/// diff is the sum of the tops' diffs, added in the order of the tops.
 template <typename Dtype>
 class SplitLayer : public Layer<Dtype> {
  public:

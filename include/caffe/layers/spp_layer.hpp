@@ -11,10 +11,10 @@ namespace kernels {
 struct PoolingWindow;
 }
 
-/// Spatial pyramid pooling: level i of pyramid_height pools each channel's plane into 2^i x 2^i
-/// values, whatever its size, by maximum (MAX) or mean (AVE); the top has all levels of an image
-/// one after the other, channels first: N x (C (1 + 4 + 16 + ...)). K. He et al., Spatial Pyramid
-/// Pooling in Deep Convolutional Networks, 2014, section 2.2.
+/// Spatial pyramid pooling: level i of pyramid_height pools each channel's plane, whatever its
+/// size, into 2^i x 2^i values, by maximum (MAX) or mean (AVE). The top is N x (C (1 + 4 + 16 +
+/// ...)): all values of an image level by level, and channel by channel within a level. K. He et
+/// al., Spatial Pyramid Pooling in Deep Convolutional Networks, 2014, section 2.2.
 template <typename Dtype>
 class SPPLayer : public Layer<Dtype> {
  public:

@@ -10,8 +10,8 @@ namespace caffe {
 /// y = x * sigmoid(beta * x). May run in place. P. Ramachandran, B. Zoph, Q. Le, Searching for
 /// activation functions, 2017.
 ///
-/// Backward forms: "x" and, for use in place, "saved" (a copy of x): two values of x have the same
-/// y.
+/// Backward variants: "x" and, for use in place, "saved" (a copy of x). y does not suffice, since
+/// two values of x can have the same y.
 template <typename Dtype>
 class SwishLayer : public NeuronLayer<Dtype> {
  public:

@@ -9,7 +9,7 @@ namespace caffe {
 
 /// y = tanh(x). May run in place.
 ///
-/// Backward forms: "y", "saved" (a copy of y).
+/// Backward variants: "y", "saved" (a copy of y).
 template <typename Dtype>
 class TanHLayer : public NeuronLayer<Dtype> {
  public:

@@ -7,8 +7,8 @@
 
 namespace caffe {
 
-/// y = 1 where x > threshold, else 0. May run in place. Has no gradient: a backward in which one is
-/// wanted aborts.
+/// y = 1 where x > threshold, else 0. May run in place. Has no gradient: a backward that needs one
+/// aborts.
 template <typename Dtype>
 class ThresholdLayer : public NeuronLayer<Dtype> {
  public:

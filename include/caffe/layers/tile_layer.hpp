@@ -27,8 +27,8 @@ class TileLayer : public Layer<Dtype> {
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 
   unsigned int axis_ = 0, tiles_ = 0;
-  unsigned int outer_dim_ = 0;  ///< values before the axis
-  unsigned int inner_dim_ = 0;  ///< values that are repeated as a whole
+  unsigned int outer_dim_ = 0;  ///< product of the dimensions before the axis
+  unsigned int inner_dim_ = 0;  ///< values from the axis on, repeated as a block
 };
 
 }  // namespace caffe

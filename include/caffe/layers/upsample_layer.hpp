@@ -9,18 +9,18 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// Larger maps of N x C x H x W ones.
+/// Enlarges N x C x H x W maps.
 ///
-/// With two bottoms (SegNet, Badrinarayanan et al. 2017), values and the mask that a max Pooling
-/// gave as its second top: each value goes where the mask says, a place in its channel's plane
-/// (row * width + column) of the top; all else is 0. Where a mask names a place more than once the
-/// last value stays, and all of them get its gradient; the mask gets none. The top's size is
-/// upsample_h x upsample_w or, without them, scale (or scale_h, scale_w) times the bottom's, less
-/// one row with pad_out_h, one column with pad_out_w. On a CPU a place outside the plane is fatal;
-/// on a GPU its value is left out.
+/// With two bottoms (SegNet, Badrinarayanan et al. 2017), these are values and the mask, the second
+/// top of a max Pooling. Each value is written to the index that the mask gives (row * width +
+/// column in its channel's plane of the top); all other values are 0. If a mask names an index more
+/// than once, the last value is kept, and all of these values get the gradient. The mask gets none.
+/// The top's size is upsample_h x upsample_w or, without these, scale (or scale_h, scale_w) times
+/// the bottom's, less one row with pad_out_h and one column with pad_out_w. On a CPU an index
+/// outside the plane aborts; on a GPU its value is left out.
 ///
-/// With one bottom (YOLOv3, Redmon and Farhadi 2018) each value is repeated scale x scale times;
-/// the gradient is the sum. Not in place.
+/// With one bottom (YOLOv3, Redmon and Farhadi 2018), each value is repeated scale x scale times,
+/// and its gradient is the sum of theirs. Does not run in place.
 template <typename Dtype>
 class UpsampleLayer : public Layer<Dtype> {
  public:

@@ -9,8 +9,8 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// A layer whose top has the values of its bottom in another shape: the same memory, and the
-/// bottom's diff is the top's. A subclass gives the shape (ViewShape). Not in place.
+/// Base of layers that only change the shape. The top is a view of the bottom: data and diff share
+/// its memory. A subclass gives the shape (ViewShape). Does not run in place.
 template <typename Dtype>
 class ViewLayer : public Layer<Dtype> {
  public:

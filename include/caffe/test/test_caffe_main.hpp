@@ -10,8 +10,8 @@
 
 #include "caffe/common.hpp"
 
-// For tests written for Caffe: fixtures that run for both types of values, on each device that the
-// build has. `main` is the test's own, or gtest_main's.
+// For tests written for Caffe: fixtures that run for float and double, on each device that the
+// build supports. `main` is the test's own or gtest_main's.
 
 #ifndef CUDA_TEST_DEVICE
 #define CUDA_TEST_DEVICE -1

@@ -17,15 +17,15 @@
 
 namespace caffe {
 
-/// Saved buffers and workspaces for calling a layer with a chosen backward form, as a plan would.
-/// All bytes start as NaN; buffers that the form does not read are null.
-class FormBuffers {
+/// Saved buffers and algorithms for calling a layer with a chosen backward variant, as a plan
+/// would. All bytes start as NaN; buffers that the variant does not read are null.
+class VariantBuffers {
  public:
-  FormBuffers(const MemoryTraits& traits, int form) {
-    forward_.form = backward_.form = form;
-    const OperandForm none;
-    const bool has_backward = form < static_cast<int>(traits.backward.size());
-    const OperandForm& chosen = has_backward ? traits.backward[form] : none;
+  VariantBuffers(const MemoryTraits& traits, int variant) {
+    forward_.variant = backward_.variant = variant;
+    const OperandVariant none;
+    const bool has_backward = variant < static_cast<int>(traits.backward.size());
+    const OperandVariant& chosen = has_backward ? traits.backward[variant] : none;
     for (size_t k = 0; k < traits.saved.size(); ++k) {
       const Operand operand = Saved(static_cast<int>(k));
       const bool read = std::count(chosen.reads.begin(), chosen.reads.end(), operand) > 0;
@@ -40,10 +40,10 @@ class FormBuffers {
   const LayerRun& backward() const { return backward_; }
 
  private:
-  void TakeWorkspace(const OperandForm& form, LayerRun* run) {
-    const Workspace workspace = DirectWorkspace(form);
-    run->workspace = workspace.name;
-    run->scratch = Allocate(workspace.bytes);
+  void TakeWorkspace(const OperandVariant& variant, LayerRun* run) {
+    const Algorithm algorithm = DirectAlgorithm(variant);
+    run->algorithm = algorithm.name;
+    run->workspace = Allocate(algorithm.bytes);
   }
 
   void* Allocate(int64_t bytes) {
@@ -58,13 +58,13 @@ class FormBuffers {
   LayerRun backward_;
 };
 
-/// Overwrites with NaN the bottom, top and parameter data that a backward form does not read, and
-/// puts them back when destroyed: a body that touches what its traits do not declare then gives
+/// Overwrites the bottom, top and parameter data that a backward variant does not read with NaN,
+/// and restores them when destroyed. A body that uses data its traits do not declare then gives
 /// NaN.
 template <typename Dtype>
 class HideUndeclaredData {
  public:
-  HideUndeclaredData(const OperandForm& form, const vector<Blob<Dtype>*>& bottom,
+  HideUndeclaredData(const OperandVariant& variant, const vector<Blob<Dtype>*>& bottom,
                      const vector<Blob<Dtype>*>& top,
                      const vector<shared_ptr<Blob<Dtype>>>& params) {
     vector<pair<Operand, Blob<Dtype>*>> all;
@@ -73,7 +73,7 @@ class HideUndeclaredData {
     for (size_t i = 0; i < params.size(); ++i) all.emplace_back(ParamData(i), params[i].get());
     std::set<const Dtype*> visible;
     for (const auto& entry : all) {
-      const bool read = std::count(form.reads.begin(), form.reads.end(), entry.first) > 0;
+      const bool read = std::count(variant.reads.begin(), variant.reads.end(), entry.first) > 0;
       if (read) visible.insert(entry.second->cpu_data());
     }
     for (const auto& entry : all) {
@@ -103,9 +103,10 @@ class HideUndeclaredData {
 /// Compares a layer's backward with central differences of its forward.
 ///
 /// `stepsize` is the perturbation, `threshold` the allowed error relative to max(1, |derivative|).
-/// Inputs whose absolute value lies within `kink_range` of `kink` are left out. Every forward
-/// starts from random seed `seed`. Where the environment sets LAYRUB_SAMPLE and the mode is GPU, a
-/// few values of each blob are checked, as the same formulas are checked whole on the CPU.
+/// Inputs whose absolute value is within `kink_range` of `kink` are not checked. Every forward
+/// starts from random seed `seed`. If the environment variable LAYRUB_SAMPLE is set and the mode is
+/// GPU, only a few values of each blob are checked, because the CPU checks the same formulas
+/// completely.
 template <typename Dtype>
 class GradientChecker {
  public:
@@ -117,9 +118,9 @@ class GradientChecker {
         kink_(kink),
         kink_range_(kink_range) {}
 
-  /// Later checks run the layer with this backward form of its traits, undeclared data hidden; -1:
-  /// called directly.
-  void set_form(int form) { form_ = form; }
+  /// Makes later checks run the layer with this backward variant of its traits, with undeclared
+  /// data hidden. -1: call the layer directly.
+  void set_variant(int variant) { variant_ = variant; }
 
   /// Sets the layer up and checks the gradient of half the sum of squares of all tops with regard
   /// to the parameters and bottom `check_bottom` (-1: all bottoms, -2: none).
@@ -129,7 +130,7 @@ class GradientChecker {
     CheckGradientSingle(layer, bottom, top, check_bottom, -1, -1);
   }
 
-  /// As CheckGradient, for each value of each top in turn.
+  /// Like CheckGradient, for each value of each top in turn.
   void CheckGradientExhaustive(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
                                const vector<Blob<Dtype>*>& top, int check_bottom = -1) {
     layer->SetUp(bottom, top);
@@ -153,9 +154,9 @@ class GradientChecker {
     }
   }
 
-  /// Copies `input` into the net's inputs and checks each layer that has a backward by itself, on
-  /// the values that come to it: the gradients with regard to its parameters and to the bottoms
-  /// that the net propagates to. Diffs of the net are overwritten.
+  /// Copies `input` into the net's inputs and checks each layer that has a backward separately,
+  /// with the values that reach it: the gradients with respect to its parameters and to the bottoms
+  /// that the net propagates to. Overwrites diffs of the net.
   void CheckGradientNet(const Net<Dtype>& net, const vector<Blob<Dtype>*>& input) {
     CHECK_EQ(input.size(), net.input_blobs().size()) << "one blob for each input of the net";
     for (size_t i = 0; i < input.size(); ++i) net.input_blobs()[i]->CopyFrom(*input[i]);
@@ -176,8 +177,8 @@ class GradientChecker {
     }
   }
 
-  /// One check of a layer that is set up: of value `top_data_id` of top `top_id`, or of half the
-  /// sum of squares when `top_id` is negative.
+  /// Checks a layer that is set up, for value `top_data_id` of top `top_id`, or for half the sum of
+  /// squares if `top_id` is negative.
   void CheckGradientSingle(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
                            const vector<Blob<Dtype>*>& top, int check_bottom, int top_id,
                            int top_data_id, bool element_wise = false) {
@@ -213,20 +214,21 @@ class GradientChecker {
             std::max(std::max(std::fabs(computed[b][i]), std::fabs(estimated)), Dtype(1));
         EXPECT_NEAR(computed[b][i], estimated, threshold_ * scale)
             << "checked blob " << b << " of " << checked.size() << ", value " << i << " = "
-            << feature << "; top " << top_id << ", value " << top_data_id << "; form " << form_;
+            << feature << "; top " << top_id << ", value " << top_data_id << "; variant "
+            << variant_;
       }
     }
   }
 
  private:
-  /// From one of `count` values that is checked to the next.
+  /// The distance between checked values of a blob with `count` values.
   static int Stride(int count) {
     static const bool sampled = std::getenv("LAYRUB_SAMPLE") != nullptr;
     constexpr int kSample = 6;
     return sampled && Caffe::mode() == Caffe::GPU ? std::max(1, count / kSample) : 1;
   }
 
-  /// The diffs that backward gives for `checked`.
+  /// Returns the diffs that backward computes for `checked`.
   vector<vector<Dtype>> Derivatives(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
                                     const vector<Blob<Dtype>*>& top,
                                     const vector<bool>& propagate_down,
@@ -234,7 +236,7 @@ class GradientChecker {
                                     int top_data_id) {
     // A gradient that backward leaves unwritten is 0, as in Caffe, but not where traits are
     // checked.
-    const Dtype unwritten = form_ < 0 ? 0 : std::numeric_limits<Dtype>::quiet_NaN();
+    const Dtype unwritten = variant_ < 0 ? 0 : std::numeric_limits<Dtype>::quiet_NaN();
     for (const auto& blob : layer->blobs()) {
       std::fill_n(blob->mutable_cpu_diff(), blob->count(), Dtype(0));
     }
@@ -244,19 +246,19 @@ class GradientChecker {
       }
     }
     Caffe::set_random_seed(seed_);
-    if (form_ < 0) {
+    if (variant_ < 0) {
       layer->Forward(bottom, top);
       SetTopDiffs(top, top_id, top_data_id);
       layer->Backward(top, propagate_down, bottom);
     } else {
       const MemoryTraits traits = layer->Traits(bottom, top, propagate_down);
-      CHECK_LT(form_, static_cast<int>(traits.backward.size()))
-          << "no such form of " << layer->type();
-      const FormBuffers buffers(traits, form_);
+      CHECK_LT(variant_, static_cast<int>(traits.backward.size()))
+          << "no such variant of " << layer->type();
+      const VariantBuffers buffers(traits, variant_);
       layer->EnterPlan(buffers.forward());
       layer->Forward(bottom, top);
       SetTopDiffs(top, top_id, top_data_id);
-      const HideUndeclaredData<Dtype> hide(traits.backward[form_], bottom, top, layer->blobs());
+      const HideUndeclaredData<Dtype> hide(traits.backward[variant_], bottom, top, layer->blobs());
       layer->EnterPlan(buffers.backward());
       layer->Backward(top, propagate_down, bottom);
       layer->LeavePlan();
@@ -268,15 +270,15 @@ class GradientChecker {
     return result;
   }
 
-  /// The objective's value after a forward.
+  /// Returns the objective's value after a forward.
   Dtype Objective(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
                   const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down, int top_id,
                   int top_data_id) {
     Caffe::set_random_seed(seed_);
-    if (form_ < 0) {
+    if (variant_ < 0) {
       layer->Forward(bottom, top);
     } else {
-      const FormBuffers buffers(layer->Traits(bottom, top, propagate_down), form_);
+      const VariantBuffers buffers(layer->Traits(bottom, top, propagate_down), variant_);
       layer->EnterPlan(buffers.forward());
       layer->Forward(bottom, top);
       layer->LeavePlan();
@@ -289,7 +291,7 @@ class GradientChecker {
     return sum / 2;
   }
 
-  /// The derivative of the objective with regard to the tops.
+  /// Sets the top diffs to the derivative of the objective with respect to the tops.
   static void SetTopDiffs(const vector<Blob<Dtype>*>& top, int top_id, int top_data_id) {
     for (Blob<Dtype>* blob : top) {
       if (top_id < 0) {
@@ -301,8 +303,7 @@ class GradientChecker {
     if (top_id >= 0) top[top_id]->mutable_cpu_diff()[top_data_id] = kWeight;
   }
 
-  /// Weight of a single top value: not 1, so that a backward that forgets the top's diff is found
-  /// out.
+  /// Weight of a single top value. It is not 1, to detect a backward that ignores the top's diff.
   static constexpr Dtype kWeight = 2;
 
   Dtype stepsize_;
@@ -310,7 +311,7 @@ class GradientChecker {
   unsigned int seed_;
   Dtype kink_;
   Dtype kink_range_;
-  int form_ = -1;
+  int variant_ = -1;
 };
 
 }  // namespace caffe

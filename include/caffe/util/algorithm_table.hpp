@@ -1,8 +1,8 @@
 #ifndef CAFFE_UTIL_ALGORITHM_TABLE_HPP_
 #define CAFFE_UTIL_ALGORITHM_TABLE_HPP_
 
-// What is known of the algorithms that a library has for an operation, and the file that keeps it.
-// Whatever measures fills the tables; nothing here needs a device.
+// Costs of the algorithms that a library has for an operation, and the file that stores them.
+// Nothing here needs a device; the callers measure.
 
 #include <map>
 #include <mutex>
@@ -15,39 +15,42 @@
 
 namespace caffe {
 
-/// The algorithms of one step (a convolution's forward, say): names without white space or '+'.
-using AlgorithmTable = std::vector<Workspace>;
+/// The algorithms of one step (a convolution's forward, for example). Names have no white space and
+/// no '+'.
+using AlgorithmTable = std::vector<Algorithm>;
 
-/// The choices that an operation has which does `steps` one after the other, with one workspace for
-/// all: a choice names an algorithm for each, joined by '+', takes the bytes of the largest and the
-/// seconds of all. Left out is what another choice beats: no larger, no slower, reproducible if the
-/// beaten one is. Smallest first. The seconds of all algorithms must be known.
+/// Returns the algorithms of an operation that runs `steps` one after the other with one workspace.
+/// Each consists of one algorithm per step, with the names joined by '+', the bytes of the largest
+/// and the sum of the seconds. Those that another one beats (no larger, no slower, and reproducible
+/// if they are) are left out. Smallest first. The seconds of all algorithms must be known.
 AlgorithmTable Combine(const std::vector<AlgorithmTable>& steps);
 
-/// The one choice that the operation has when no seconds are known: of each table, in which what is
-/// thought to be the fastest comes first, the first reproducible algorithm that takes at most
-/// layrub::kWorkspaceCap; the smallest reproducible one if all take more. Empty if a table has no
-/// reproducible algorithm.
+/// Returns the single algorithm of the operation if seconds are unknown. Each table must be sorted
+/// by expected speed, fastest first. From each, takes the first reproducible algorithm of at most
+/// layrub::kWorkspaceCap bytes, or the smallest reproducible one if all are larger. Empty if a
+/// table has no reproducible algorithm.
 AlgorithmTable WithoutTimes(const std::vector<AlgorithmTable>& steps);
 
-/// The part of a choice's name that is about step `step`; empty if it has none.
+/// Returns the part of the name `choice` for step `step`, or "" if there is none.
 std::string_view AlgorithmOf(std::string_view choice, int step);
 
-/// Measured tables by the name of what was measured, in a file (JSON, one for each device and
-/// library version). A file that cannot be read, or is no such file, counts as empty, with a
-/// warning, and is replaced; one that cannot be written costs a warning, and what was measured
-/// lasts as long as the program. Thread safe.
+/// Measured tables, by the name of what was measured, stored in a JSON file per device and library
+/// version. A file that cannot be read or has another format counts as empty, with a warning, and
+/// is replaced. If the file cannot be written, a warning is logged and the tables last only as long
+/// as the program. Thread safe.
 class AlgorithmCache {
  public:
-  /// Reads `path`; empty: no file.
+  /// Reads `path`. Empty: use no file.
   explicit AlgorithmCache(std::string path);
-  /// False if there is no table of this name. Bytes are not kept: they are asked of the library.
+  /// Returns false if there is no table of this name. Bytes are not stored: the caller asks the
+  /// library for them.
   bool Find(const std::string& name, AlgorithmTable* table) const;
   /// Adds a table and writes the file.
   void Store(const std::string& name, const AlgorithmTable& table);
 
-  /// <user's cache folder>/layrub/<name>.json, with what no file name should have replaced by '_';
-  /// empty if the user has no such folder ($XDG_CACHE_HOME, else $HOME/.cache).
+  /// Returns <user's cache folder>/layrub/<name>.json, with characters that are unsuitable in file
+  /// names replaced by '_'. The cache folder is $XDG_CACHE_HOME, else $HOME/.cache; returns "" if
+  /// there is none.
   static std::string PathFor(const std::string& name);
 
  private:

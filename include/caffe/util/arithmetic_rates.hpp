@@ -3,17 +3,17 @@
 
 namespace caffe {
 
-/// What a device reaches in single precision: in a product of large matrices, and in a sum of large
-/// vectors.
+/// Measured rates of a device in single precision, for a product of large matrices and a sum of
+/// large vectors.
 struct ArithmeticRates {
   double flops;             ///< floating point operations per second
-  double tf32_flops;        ///< the same where a GPU may round to TF32; 0 on a CPU
-  double memory_bandwidth;  ///< bytes per second of the device's memory, read or written
+  double tf32_flops;        ///< the same if a GPU may round to TF32; 0 on a CPU
+  double memory_bandwidth;  ///< bytes of device memory read or written per second
 };
 
-/// Measures the calling thread's device, or the CPU, as Caffe::mode() says; the fastest of several
-/// runs counts. Takes 64 MiB of the mode's memory for a while, of a fast device 512 MiB. On a GPU
-/// it changes library_settings() for that while: no other thread may multiply then.
+/// Measures the calling thread's device, or the CPU, by Caffe::mode(). The fastest of several runs
+/// counts. Temporarily takes 64 MiB of that memory, on a fast device 512 MiB. On a GPU it
+/// temporarily changes library_settings(): no other thread may compute products then.
 ArithmeticRates MeasureArithmetic();
 
 }  // namespace caffe

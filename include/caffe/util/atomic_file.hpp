@@ -9,17 +9,17 @@
 namespace caffe {
 
 /// A file that appears under its name only when it is complete. Until Commit, and if anything
-/// fails, a file that was there before is untouched. A path that exists and is no regular file
-/// (/dev/stdout, a pipe) is written directly. Of a symbolic link the file that it leads to is
-/// replaced, unless the link is to be; one that neither this user nor root has made is refused
+/// fails, an existing file is untouched. A path that exists and is not a regular file (/dev/stdout,
+/// a pipe) is written directly. If the path is a symbolic link, the file that it leads to is
+/// replaced, unless kReplace is given. Links made by a user other than this one or root are refused
 /// (WhyLinkIsRefused).
 ///
-/// What is written meanwhile is <path>.tmp.<place>.<process id>.<random number>-<number>, a file
-/// that is made anew and never opened through a link. The place is the host and its namespace of
-/// process ids. Those that processes of this place left which are dead are removed when `path` is
+/// The data is first written to a new file <path>.tmp.<place>.<process id>.<random
+/// number>-<number>, which is never opened through a link. The place is the host and its namespace
+/// of process ids. Such files left by dead processes of the same place are removed when `path` is
 /// written again.
 ///
-/// Failures abort with a message that names the file; the temporary file is removed first. Not
+/// Failures abort with a message that names the file. The temporary file is removed first. Not
 /// thread safe.
 class AtomicFile {
  public:
@@ -28,15 +28,16 @@ class AtomicFile {
   /// Removes the temporary file of an uncommitted write.
   ~AtomicFile();
 
-  /// Open for reading and writing, at its beginning; it stays this object's.
+  /// The file descriptor, open for reading and writing, initially at the beginning. Owned by this
+  /// object.
   int fd() const { return fd_; }
   /// Appends all of `bytes`.
   void Write(const string& bytes);
   const string& path() const { return path_; }
   const string& temp_path() const { return temp_path_; }
-  /// Puts what has been written on disk. Commit does, too.
+  /// Flushes the data to disk. Commit does so too.
   void Sync();
-  /// Gives the file its name, and puts that on disk.
+  /// Gives the file its name, and flushes that to disk.
   void Commit();
   bool committed() const { return committed_; }
   /// Removes the temporary file and aborts: "Cannot write <path>: <reason>".
@@ -54,8 +55,8 @@ class AtomicFile {
   DISABLE_COPY_AND_ASSIGN(AtomicFile);
 };
 
-/// Makes and removes the temporary file of an AtomicFile: "" if that works, or the reason why not.
-/// Touches nothing that is there.
+/// Tests whether `path` can be written, by making and removing a temporary file. Returns "" or the
+/// reason why not. Changes no existing file.
 string WhyNotWritable(const string& path);
 
 /// Returns the reason not to write `path` because of a symbolic link made by another user, or "".
@@ -66,8 +67,8 @@ string WhyNotWritable(const string& path);
 ///   with the sticky bit, as /tmp). In other folders, links to folders are followed.
 string WhyLinkIsRefused(const string& path);
 
-/// Removes the temporary files in `folder` ("": the current one) that processes of this place left
-/// which are dead, of those targets (names in the folder) that `of` says.
+/// Removes temporary files in `folder` ("": the current one) that dead processes of this place
+/// left, for the targets (names in the folder) for which `of` returns true.
 void RemoveStrayFiles(const string& folder, const std::function<bool(const string& target)>& of);
 
 }  // namespace caffe

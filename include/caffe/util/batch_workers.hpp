@@ -14,34 +14,35 @@
 
 namespace caffe {
 
-/// Threads that make the items of a batch side by side, so that all comes out as if one thread had
-/// made them one after the other: what they read, what they draw, and which error is told.
+/// Threads that make the items of a batch in parallel. The result is as if one thread had made them
+/// in order: the data read, the random numbers drawn, and the error reported.
 ///
-/// A thread starts when there is work that no other takes up, with the mode and the device of Run's
-/// caller, and waits for more until the object goes. It yields to the threads that compute: data
-/// that fall behind are waited for, and then the cores are free.
+/// Threads start on demand, with the mode and device of Run's caller, and live as long as the
+/// object. They have lower priority than threads that compute: if data falls behind, those wait for
+/// it and the cores are free.
 class BatchWorkers {
  public:
-  /// What is left to do for an item; empty: nothing.
+  /// The remaining work for an item. Empty: none.
   using Work = std::function<void()>;
 
-  /// At most `threads` (at least 1) work; with 1 the caller of Run does all.
+  /// At most `threads` (at least 1) threads work. With 1, the caller of Run does all the work.
   explicit BatchWorkers(int threads) { set_threads(threads); }
   ~BatchWorkers();
-  /// Before the first Run.
+  /// To be called before the first Run.
   void set_threads(int threads);
 
-  /// Calls read(i) for each item in [0, items), one after the other in this thread, and what it
-  /// returns in any thread. Returns when all is done. What is read and not begun are as many items
-  /// as there are threads, at most.
+  /// Calls read(i) for each item in [0, items), in order in this thread, and runs the returned work
+  /// in any thread. Returns when all work is done. At most as many items as there are threads are
+  /// read and waiting.
   ///
-  /// Where one fails, later items are given up, and the first that failed is told of in this
-  /// thread: a failed check as a failed check, other exceptions as they are. Where this thread is
-  /// interrupted (boost's interruption points), what has not begun is given up.
+  /// If an item fails, later items are given up. The first item's failure is then reported in this
+  /// thread: a failed check as a failed check, other exceptions unchanged. If this thread is
+  /// interrupted (boost's interruption points), work that has not begun is given up.
   void Run(int items, const std::function<Work(int)>& read);
 
-  /// For the work of `item`, at most once: calls `body` after those of all items before it, and
-  /// before those of all after it. Throws what Run catches where the item is given up.
+  /// To be called from the work of `item`, at most once. Calls `body` after the bodies of all
+  /// earlier items and before those of all later ones. Throws an exception for Run if the item is
+  /// given up.
   void InOrder(int item, const std::function<void()>& body);
 
  private:
@@ -58,14 +59,14 @@ class BatchWorkers {
 
   int most_ = 1;
   std::vector<std::thread> threads_;
-  boost::mutex mutex_;  // of all that follows
+  boost::mutex mutex_;  // guards all members below
   boost::condition_variable queued_, taken_, turned_, done_;
   bool ends_ = false;
   std::deque<std::pair<int, Work>> queue_;
   size_t idle_ = 0, busy_ = 0;  ///< threads
-  std::vector<bool> passed_;    ///< by item: its part in order is over
-  size_t turn_ = 0;             ///< the first item that has not passed
-  int failed_ = 0;              ///< the first item that has failed; none: the number of items
+  std::vector<bool> passed_;    ///< by item: whether its part in order is over
+  size_t turn_ = 0;             ///< first item that has not passed
+  int failed_ = 0;              ///< first item that failed, or the number of items
   std::exception_ptr error_;    ///< of that item
 
   DISABLE_COPY_AND_ASSIGN(BatchWorkers);

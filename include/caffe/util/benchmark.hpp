@@ -9,9 +9,9 @@
 
 namespace caffe {
 
-/// A stopwatch on the monotonic clock; in GPU mode Start and Stop wait until the device has done
-/// what was queued. Start while running and Stop while stopped do nothing.
-/// Reading a running timer stops it; reading one that never ran warns and gives 0. Not thread safe.
+/// A stopwatch on the monotonic clock. In GPU mode, Start and Stop wait until the device has
+/// completed all queued work. Start while running and Stop while stopped do nothing. Reading a
+/// running timer stops it. Reading a timer that never ran warns and returns 0. Not thread safe.
 class Timer {
  public:
   Timer() { Init(); }

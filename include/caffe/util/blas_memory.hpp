@@ -3,18 +3,19 @@
 
 namespace caffe {
 
-// OpenBLAS gives each of its threads, and each caller of a product of matrices, a buffer of its
-// own. Where a limit of the address space (ulimit -v; batch systems set one) leaves no room for it,
-// it tries again for ever: its threads from the moment the library is loaded, so that not even exit
-// returns. Without such a limit neither function does anything.
+// OpenBLAS allocates a buffer for each of its threads and for each thread that computes a product
+// of matrices. If a limit of the address space (ulimit -v, set by batch systems) leaves no space
+// for it, OpenBLAS retries for ever. Its own threads do so from the moment the library is loaded,
+// so that not even exit returns. Without such a limit these functions do nothing.
 
-/// For programs, first of all: where the buffers of OpenBLAS's threads do not fit, starts the
-/// program anew with one thread, which needs no buffer before its first product. Ends it with exit
-/// code 1 and one sentence where OPENBLAS_NUM_THREADS asks for more threads.
+/// For programs, at the start of main. If the buffers of OpenBLAS's threads do not fit, restarts
+/// the program with one thread, which needs no buffer before its first product. If
+/// OPENBLAS_NUM_THREADS asks for more threads, ends the program with exit code 1 and one sentence
+/// instead.
 void FitBlasIntoAddressSpace(char** argv);
 
-/// Before a product of matrices: a failed check where the calling thread's first one finds no room
-/// for its buffer.
+/// To be called before a product of matrices. Aborts if it is the calling thread's first and there
+/// is no space for its buffer.
 void CheckRoomForBlas();
 
 }  // namespace caffe

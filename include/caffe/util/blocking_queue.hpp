@@ -8,13 +8,13 @@
 #include <string>
 
 #include "caffe/common.hpp"
-#include "layrub/base/of_process.hpp"
+#include "layrub/base/per_process.hpp"
 
 namespace caffe {
 
 /// An unbounded first-in, first-out queue between threads. All methods may be called from any
-/// thread. A wait ends with boost::thread_interrupted when the waiting thread is interrupted, and
-/// with the exception that was given to fail. In a child process made by fork all methods throw.
+/// thread. A wait throws boost::thread_interrupted if the waiting thread is interrupted, and the
+/// exception given to fail. In a child process made by fork all methods throw.
 template <typename T>
 class BlockingQueue {
  public:
@@ -25,12 +25,12 @@ class BlockingQueue {
       boost::mutex::scoped_lock lock(sync_->mutex);
       sync_->queue.push(t);
     }
-    // All: a waiting peek leaves the element to the others.
+    // Notify all: a waiting peek leaves the element to the others.
     sync_->not_empty.notify_all();
   }
 
-  /// Nothing comes any more, because of `error`: when the elements that are there are taken, every
-  /// pop and peek throws it. Null: something comes again.
+  /// Ends the queue because of `error`: once the present elements are taken, every pop and peek
+  /// throws it. Null: reopens the queue.
   void fail(const std::exception_ptr& error) {
     {
       boost::mutex::scoped_lock lock(sync_->mutex);
@@ -45,7 +45,7 @@ class BlockingQueue {
     return First(t, true);
   }
 
-  /// Waits for an element and takes it. While it has to wait, `log_on_wait` is logged now and then.
+  /// Waits for an element and takes it. Logs `log_on_wait` now and then while it waits.
   T pop(const string& log_on_wait = "") {
     boost::mutex::scoped_lock lock(sync_->mutex);
     while (sync_->queue.empty()) {
@@ -82,7 +82,7 @@ class BlockingQueue {
   }
 
  protected:
-  // The lock is held.
+  // The caller holds the lock.
   bool First(T* t, bool remove) {
     if (sync_->queue.empty()) return false;
     *t = sync_->queue.front();
@@ -96,7 +96,7 @@ class BlockingQueue {
     boost::mutex mutex;
     boost::condition_variable not_empty;
   };
-  layrub::OfProcess<Sync> sync_;
+  layrub::PerProcess<Sync> sync_;
 
   DISABLE_COPY_AND_ASSIGN(BlockingQueue);
 };

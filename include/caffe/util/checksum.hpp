@@ -9,8 +9,8 @@
 
 namespace caffe {
 
-/// CRC-32 (that of zlib and PNG) of some bytes and then `bytes` more, where `crc` is that of the
-/// first; 0 for none.
+/// Returns the CRC-32 (that of zlib and PNG) of earlier data followed by `bytes` more. `crc` is the
+/// CRC-32 of the earlier data, 0 if there is none.
 uint32_t Crc32(uint32_t crc, const void* data, size_t bytes);
 
 struct FileChecksum {
@@ -18,10 +18,11 @@ struct FileChecksum {
   uint32_t crc32 = 0;
 };
 
-/// Of the whole file that `fd` has open for reading, wherever its position is; kInvalid with the
-/// reason where it cannot be read.
+/// Returns the checksum of the whole file that `fd` has open for reading, regardless of its
+/// position. Returns kInvalid with the reason if it cannot be read.
 layrub::Result<FileChecksum> ChecksumOf(int fd);
-/// Of a regular file; kInvalid with path and reason. Neither a pipe nor a folder is opened.
+/// Returns the checksum of a regular file. Returns kInvalid with path and reason if it cannot be
+/// read. Does not open pipes and folders.
 layrub::Result<FileChecksum> ChecksumOf(const string& path);
 
 }  // namespace caffe

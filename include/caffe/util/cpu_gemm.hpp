@@ -7,8 +7,8 @@
 
 namespace caffe {
 
-/// While one lives, BLAS runs each call on the thread that makes it. May be made by several threads
-/// at a time; the last that ends gives BLAS back as many threads as it had.
+/// While an object exists, BLAS runs each call on the calling thread. Several threads may have one
+/// at the same time; the last to end restores the number of BLAS threads.
 class OneBlasThread {
  public:
   OneBlasThread();
@@ -17,14 +17,15 @@ class OneBlasThread {
   OneBlasThread& operator=(const OneBlasThread&) = delete;
 };
 
-/// How many threads BLAS may have (OPENBLAS_NUM_THREADS), at most CpuThreads().
+/// The number of threads that BLAS may have (OPENBLAS_NUM_THREADS), at most CpuThreads().
 int BlasThreads();
 
-/// `count` products C = alpha * op(A) * op(B) + beta * C of dense, row-major matrices, each so many
-/// values behind the same one of the product before: op(A) is m x k, op(B) k x n, C m x n. The C
-/// lie apart; they are not read where beta is 0. BLAS computes them in BlasThreads() shares, on the
-/// threads of RunOnThreads, so that products and loops wait for each other without turning. The
-/// same bits each time, for the same number of threads.
+/// Computes `count` products C = alpha * op(A) * op(B) + beta * C of dense, row-major matrices.
+/// Product i starts i * a_step, i * b_step and i * c_step values after the first. op(A) is m x k,
+/// op(B) k x n, C m x n. The matrices C must not overlap; they are not read if beta is 0. The work
+/// is divided into BlasThreads() shares, which run on the threads of RunOnThreads, so that products
+/// and loops do not compete for cores. The bits are the same each time for the same number of
+/// threads.
 template <typename Dtype>
 void CpuGemm(int64_t count, int64_t a_step, int64_t b_step, int64_t c_step, CBLAS_TRANSPOSE trans_a,
              CBLAS_TRANSPOSE trans_b, int m, int n, int k, Dtype alpha, const Dtype* a,

@@ -1,7 +1,7 @@
 #ifndef CAFFE_UTIL_CUDNN_H_
 #define CAFFE_UTIL_CUDNN_H_
 
-// What code with calls of cuDNN uses, as in Caffe.
+// Helpers for code that calls cuDNN, as in Caffe.
 
 #ifdef USE_CUDNN
 
@@ -15,7 +15,7 @@
    (CUDNN_MAJOR == (major) &&                  \
     (CUDNN_MINOR > (minor) || (CUDNN_MINOR == (minor) && CUDNN_PATCHLEVEL >= (patch)))))
 
-/// Ends the program, naming the call, when it fails.
+/// Aborts, naming the call, if it fails.
 #define CUDNN_CHECK(condition)                                      \
   do {                                                              \
     const cudnnStatus_t cudnn_status = (condition);                 \
@@ -26,8 +26,8 @@
 namespace caffe {
 namespace cudnn {
 
-/// How cuDNN calls a type of values, and the factors 1 and 0 in the type that it wants for them, at
-/// addresses of the host.
+/// cuDNN's name of a value type, and the factors 1 and 0 in the type that cuDNN wants for them, at
+/// host addresses.
 template <typename Dtype>
 class dataType;
 template <>
@@ -51,8 +51,8 @@ class dataType<double> {
   static constexpr const void* zero = &zeroval;
 };
 
-// Descriptors. A function called create makes a descriptor, which the caller destroys by cuDNN's
-// own function.
+// Descriptors. A create function makes a descriptor, which the caller destroys with cuDNN's own
+// function.
 
 template <typename Dtype>
 inline void createTensor4dDesc(cudnnTensorDescriptor_t* desc) {
@@ -85,7 +85,7 @@ inline void createConvolutionDesc(cudnnConvolutionDescriptor_t* conv) {
   CUDNN_CHECK(cudnnCreateConvolutionDescriptor(conv));
 }
 
-/// A cross-correlation without dilation. The tensor and the filter do not matter.
+/// A cross-correlation without dilation. The tensor and the filter are ignored.
 template <typename Dtype>
 inline void setConvolutionDesc(cudnnConvolutionDescriptor_t* conv,
                                cudnnTensorDescriptor_t /*bottom*/,
@@ -95,7 +95,7 @@ inline void setConvolutionDesc(cudnnConvolutionDescriptor_t* conv,
                                               CUDNN_CROSS_CORRELATION, dataType<Dtype>::type));
 }
 
-/// Sets `mode` to cuDNN's name of `poolmethod`, MAX or AVE; aborts for another one.
+/// Sets `mode` to cuDNN's name of `poolmethod`, MAX or AVE. Aborts for any other method.
 template <typename Dtype>
 inline void createPoolingDesc(cudnnPoolingDescriptor_t* pool_desc,
                               PoolingParameter_PoolMethod poolmethod, cudnnPoolingMode_t* mode,

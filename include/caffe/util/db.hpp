@@ -9,10 +9,10 @@
 namespace caffe {
 namespace db {
 
-/// READ: must exist. WRITE: opened, made if missing. NEW: made, must not exist.
+/// READ: opens an existing database. WRITE: opens or creates. NEW: creates; must not exist.
 enum Mode { READ, WRITE, NEW };
 
-/// A position among the records of a database, in order of key (of its bytes). key() and value()
+/// A position among the records of a database, ordered by the bytes of the key. key() and value()
 /// need valid().
 class Cursor {
  public:
@@ -20,7 +20,7 @@ class Cursor {
   virtual ~Cursor() {}
   virtual void SeekToFirst() = 0;
   virtual void Next() = 0;
-  /// To the record with this key, or else the first after it; without one, not valid().
+  /// Moves to the record with this key, or to the first after it. Not valid() if there is none.
   virtual void Seek(const string& to) {
     for (SeekToFirst(); valid() && key() < to;) Next();
   }
@@ -42,8 +42,8 @@ class Transaction {
   DISABLE_COPY_AND_ASSIGN(Transaction);
 };
 
-/// A key-value database on disk. Whatever goes wrong aborts with a message that names the database.
-/// Cursors and transactions belong to the caller and end before the database.
+/// A key-value database on disk. All errors abort with a message that names the database. Cursors
+/// and transactions belong to the caller and must be deleted before the database.
 class DB {
  public:
   DB() {}
@@ -56,8 +56,8 @@ class DB {
   DISABLE_COPY_AND_ASSIGN(DB);
 };
 
-/// A closed database of the given kind ("lmdb", "leveldb"), owned by the caller; aborts where the
-/// build lacks it.
+/// Returns a new, closed database of the given kind ("lmdb", "leveldb"), owned by the caller.
+/// Aborts if the build does not support it.
 DB* GetDB(DataParameter::DB backend);
 DB* GetDB(const string& backend);
 

@@ -13,7 +13,7 @@
 namespace caffe {
 namespace db {
 
-/// Takes over the iterator; `source` is the database's name in messages.
+/// Takes ownership of the iterator. `source` is the database's name in messages.
 class LevelDBCursor : public Cursor {
  public:
   explicit LevelDBCursor(leveldb::Iterator* iter, const string& source = "")
@@ -26,7 +26,7 @@ class LevelDBCursor : public Cursor {
   virtual void Seek(const string& to) { iter_->Seek(to); }
   virtual string key() { return iter_->key().ToString(); }
   virtual string value() { return iter_->value().ToString(); }
-  /// An unreadable record ends a LevelDB iteration like the last one does; here it aborts.
+  /// Aborts at an unreadable record, which LevelDB itself treats like the end.
   virtual bool valid() {
     CHECK(iter_->status().ok()) << "Cannot read LevelDB " << source_ << ": "
                                 << iter_->status().ToString();
@@ -55,9 +55,9 @@ class LevelDBTransaction : public Transaction {
   DISABLE_COPY_AND_ASSIGN(LevelDBTransaction);
 };
 
-/// A database that is read is open once in the process, for all who read it, in any thread; LevelDB
-/// lets no other process open it meanwhile. A database that has taken the place of one that is read
-/// is another one.
+/// A database that is read is opened once per process and shared by all readers, in any thread;
+/// LevelDB lets no other process open it meanwhile. If another database replaces it on disk, that
+/// counts as a different one.
 class LevelDB : public DB {
  public:
   LevelDB() {}

@@ -18,13 +18,13 @@ inline void MDB_CHECK(int mdb_status) {
   CHECK_EQ(mdb_status, MDB_SUCCESS) << mdb_strerror(mdb_status);
 }
 
-/// Takes over the read-only transaction and the cursor.
+/// Takes ownership of the read-only transaction and the cursor.
 ///
-/// A file that is damaged, or cut off while it is read, is a fatal error that names the database.
-/// Where the file is cut off in the very moment of a read, the system finds no page and sends
-/// SIGBUS: with ExitOnFailure (caffe/util/failure.hpp) the program then ends with a sentence that
-/// names the database; in a process that has chosen to get errors as exceptions the signal stays a
-/// signal, as none can be thrown from there.
+/// A file that is damaged, or truncated while it is read, is a fatal error that names the database.
+/// If the file is truncated at the very moment of a read, the system sends SIGBUS. With
+/// ExitOnFailure (caffe/util/failure.hpp) the program then ends with a sentence that names the
+/// database. In a process that uses exceptions for errors the signal remains, because a signal
+/// handler cannot throw.
 class LMDBCursor : public Cursor {
  public:
   explicit LMDBCursor(MDB_txn* mdb_txn, MDB_cursor* mdb_cursor);
@@ -46,7 +46,7 @@ class LMDBCursor : public Cursor {
 
   MDB_txn* mdb_txn_;
   MDB_cursor* mdb_cursor_;
-  const int64_t file_size_;  ///< when the cursor was made
+  const int64_t file_size_;  ///< at the creation of the cursor
   MDB_val mdb_key_, mdb_value_;
   bool valid_ = false;
 };
@@ -67,9 +67,9 @@ class LMDBTransaction : public Transaction {
   DISABLE_COPY_AND_ASSIGN(LMDBTransaction);
 };
 
-/// All that read one database share its environment, since LMDB must not open a database twice in a
-/// process; different threads may open and read it at the same time. A database that has taken the
-/// place of one that is read is another one.
+/// All readers of a database share its environment, because LMDB must not open a database twice in
+/// a process. Different threads may open and read it at the same time. If another database replaces
+/// it on disk, that counts as a different one.
 class LMDB : public DB {
  public:
   LMDB() : mdb_env_(NULL) {}

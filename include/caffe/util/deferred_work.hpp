@@ -3,15 +3,15 @@
 
 namespace caffe {
 
-/// Work that a thread has deferred (kernels::UpdateBatch): it is done before the thread runs any
-/// other kernel, and before it is given a blob's address for anything but a kernel. The innermost
-/// object of a thread counts. Not thread safe.
+/// Work that a thread has deferred (kernels::UpdateBatch). It is done before the thread runs any
+/// other kernel, and before the thread gets a blob's address for anything but a kernel. Only the
+/// innermost object of a thread is active. Not thread safe.
 class DeferredWork {
  public:
   DeferredWork(const DeferredWork&) = delete;
   DeferredWork& operator=(const DeferredWork&) = delete;
 
-  /// Does what is deferred, if anything is.
+  /// Does the deferred work, if any.
   virtual void Finish() = 0;
 
   static DeferredWork* Current() { return current_; }
@@ -19,9 +19,9 @@ class DeferredWork {
     if (current_ != nullptr) current_->Finish();
   }
 
-  /// While it lives, the calling thread asks blobs for addresses that go to kernels, which finish
-  /// what is deferred or join it. Requests for the other side of memory, and those of anybody else,
-  /// finish it at once.
+  /// While an object exists, the calling thread requests blob addresses for kernels, which either
+  /// finish the deferred work or join it. Requests for the other side of memory, and those without
+  /// this object, finish the work at once.
   class Operands {
    public:
     Operands() { ++count_; }
@@ -33,7 +33,7 @@ class DeferredWork {
     friend class DeferredWork;
     static thread_local int count_;
   };
-  /// To be called before values on the GPU's side, or the CPU's, are touched.
+  /// To be called before values on the GPU side, or the CPU side, are accessed.
   static void FinishBeforeAccess(bool gpu) {
     if (current_ != nullptr && (Operands::count_ == 0 || current_->gpu_ != gpu)) current_->Finish();
   }
@@ -42,7 +42,7 @@ class DeferredWork {
   DeferredWork() : outer_(current_) { current_ = this; }
   ~DeferredWork() { current_ = outer_; }
 
-  bool gpu_ = false;  ///< on which side of memory the deferred work is
+  bool gpu_ = false;  ///< the side of memory that the deferred work uses
 
  private:
   static thread_local DeferredWork* current_;

@@ -1,7 +1,7 @@
 #ifndef CAFFE_UTIL_DEVICE_ALTERNATE_H_
 #define CAFFE_UTIL_DEVICE_ALTERNATE_H_
 
-// What differs between a build with a GPU backend and one without (CPU_ONLY).
+// Differences between builds with a GPU backend and those without (CPU_ONLY).
 
 #ifdef CPU_ONLY
 
@@ -11,8 +11,8 @@
 
 #define NO_GPU LOG(FATAL) << "Cannot use GPU in CPU-only Caffe: check mode."
 
-/// Bodies for the GPU methods that a layer class declares but a build without GPU cannot have: they
-/// abort when called.
+/// Bodies for GPU methods that a layer class declares, in builds without GPU. They abort when
+/// called.
 #define STUB_GPU(classname)                                                                      \
   template <typename Dtype>                                                                      \
   void classname<Dtype>::Forward_gpu(const vector<Blob<Dtype>*>&, const vector<Blob<Dtype>*>&) { \
@@ -24,7 +24,7 @@
     NO_GPU;                                                                                      \
   }
 
-/// The same for layers whose forward or backward method has a name of its own.
+/// The same for layers whose forward or backward method has another name.
 #define STUB_GPU_FORWARD(classname, funcname)                          \
   template <typename Dtype>                                            \
   void classname<Dtype>::funcname##_gpu(const vector<Blob<Dtype>*>&,   \
@@ -48,7 +48,8 @@
 #include <driver_types.h>
 #include <glog/logging.h>
 
-/// A failure is told once: the check of a kernel would find it again, in a program that goes on.
+/// Clears the error, so that it is reported once: otherwise a later check of a kernel would report
+/// it again, in a program that continues.
 #define CUDA_CHECK(condition)                                              \
   do {                                                                     \
     const cudaError_t cuda_status = (condition);                           \
@@ -68,13 +69,13 @@
     CHECK_EQ(curand_status, CURAND_STATUS_SUCCESS) << caffe::curandGetErrorString(curand_status); \
   } while (0)
 
-/// A grid-stride loop over the n elements of a kernel launched with any number of blocks. Beyond
-/// the last int i is negative.
+/// A grid-stride loop over the n elements of a kernel launched with any number of blocks. It stops
+/// when i overflows.
 #define CUDA_KERNEL_LOOP(i, n)                                           \
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i >= 0 && i < (n); \
        i += blockDim.x * gridDim.x)
 
-/// Reports a launch that failed; an error inside the kernel shows at the next synchronization.
+/// Reports a failed launch. An error inside the kernel shows at the next synchronization.
 #define CUDA_POST_KERNEL_CHECK CUDA_CHECK(cudaPeekAtLastError())
 
 namespace caffe {
@@ -84,7 +85,7 @@ const char* curandGetErrorString(curandStatus_t error);
 
 const int CAFFE_CUDA_NUM_THREADS = 512;
 
-/// Blocks of CAFFE_CUDA_NUM_THREADS threads that give N elements a thread each.
+/// The number of blocks of CAFFE_CUDA_NUM_THREADS threads that give each of N elements a thread.
 inline int CAFFE_GET_BLOCKS(const int N) { return (N - 1) / CAFFE_CUDA_NUM_THREADS + 1; }
 
 }  // namespace caffe

@@ -7,7 +7,8 @@
 
 namespace caffe {
 
-/// n in decimal, filled with zeros on the left to at least `numberOfLeadingZeros` characters.
+/// Returns n in decimal, padded with zeros on the left to at least `numberOfLeadingZeros`
+/// characters.
 inline std::string format_int(int n, int numberOfLeadingZeros = 0) {
   std::ostringstream text;
   text << std::setw(numberOfLeadingZeros) << std::setfill('0') << n;

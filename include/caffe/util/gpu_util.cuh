@@ -1,19 +1,20 @@
 #ifndef CAFFE_UTIL_GPU_UTIL_H_
 #define CAFFE_UTIL_GPU_UTIL_H_
 
-// For kernels in the .cu files of users. Kernels of the library do not depend on the order in which
-// threads add.
+// For kernels in users' .cu files. The library's own kernels do not use it: their results do not
+// depend on the order in which threads add.
 
 namespace caffe {
 
-/// *address += value in one piece; what was there before. float and double.
+/// Atomically adds value to *address and returns the old value. For float and double.
 template <typename Dtype>
 __device__ inline Dtype caffe_gpu_atomic_add(const Dtype value, Dtype* address) {
   return atomicAdd(address, value);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 600
-/// Such GPUs have no atomicAdd of double: whoever finds the value unchanged since it was read wins.
+/// These GPUs have no atomicAdd for double. Retries until the value has not changed since it was
+/// read.
 template <>
 __device__ inline double caffe_gpu_atomic_add(const double value, double* address) {
   auto* const bits = reinterpret_cast<unsigned long long*>(address);  // NOLINT(runtime/int)

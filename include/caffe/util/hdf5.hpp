@@ -16,8 +16,8 @@ namespace caffe {
 
 class AtomicFile;
 
-/// An open file, group, dataset or list of HDF5, which closes itself. Aborts where `id` is none:
-/// "Cannot open <what>".
+/// An open HDF5 file, group, dataset or property list, which closes itself. Aborts with "Cannot
+/// open <what>" if `id` is invalid.
 class Hdf5Handle {
  public:
   Hdf5Handle(hid_t id, herr_t (*close)(hid_t), const string& what) : id_(id), close_(close) {
@@ -25,7 +25,7 @@ class Hdf5Handle {
   }
   ~Hdf5Handle() { Close(); }
   hid_t id() const { return id_; }
-  /// Before its time; false where HDF5 says that it failed.
+  /// Closes the handle early. Returns false if HDF5 reports an error.
   bool Close() { return id_ < 0 || close_(std::exchange(id_, -1)) >= 0; }
 
  private:
@@ -35,26 +35,26 @@ class Hdf5Handle {
   DISABLE_COPY_AND_ASSIGN(Hdf5Handle);
 };
 
-/// Lets `write` fill a new HDF5 file, whose bytes go into `file`; to commit it is left to the
-/// caller. Aborts by AtomicFile::Fail where they cannot be written.
+/// Lets `write` fill a new HDF5 file and writes its bytes to `file`, which the caller commits.
+/// Aborts through AtomicFile::Fail if they cannot be written.
 void hdf5_write_file(const std::function<void(hid_t file)>& write, AtomicFile* file);
 
-/// The name of a group for a layer of this name. HDF5 takes "/" for a path and "." for the group
-/// that it is in. Where one of them is in the way, or the name looks like one that was changed
-/// here, "%" becomes "%25", "/" "%2F", and "." alone "%2E"; all other names stay as they are.
+/// Returns a group name for a layer of this name. HDF5 treats "/" as a path separator and "." as
+/// the present group. If a name contains one of these, or looks like the result of this function,
+/// "%" becomes "%25", "/" "%2F", and a sole "." "%2E". All other names are unchanged.
 string hdf5_escape(const string& name);
-/// The name that hdf5_escape was given.
+/// Returns the name from which hdf5_escape made `name`.
 string hdf5_unescape(const string& name);
 
-// Blobs, strings and integers as HDF5 datasets, for float and double. `loc_id` and `file_id` name
-// an open file or group. Whatever goes wrong aborts with a message that names the dataset.
+// Blobs, strings and integers as HDF5 datasets, for float and double. `loc_id` and `file_id` are
+// open files or groups. All errors abort with a message that names the dataset.
 
-/// Opens a file for reading; the caller closes it with H5Fclose. `what` begins the message where
-/// that fails: "Layer h: ".
+/// Opens a file for reading. The caller closes it with H5Fclose. `what` begins the error message,
+/// for example "Layer h: ".
 hid_t hdf5_open_file(const string& filename, const string& what = "");
 
-/// Checks that the dataset holds numbers and has min_dim to max_dim axes, and gives the blob its
-/// shape: by reshaping it, or by aborting where the shapes differ. Reads no values.
+/// Checks that the dataset holds numbers and has min_dim to max_dim axes. If `reshape`, gives the
+/// blob its shape, otherwise aborts if the shapes differ. Reads no values.
 template <typename Dtype>
 void hdf5_load_nd_dataset_helper(hid_t file_id, const char* dataset_name_, int min_dim, int max_dim,
                                  Blob<Dtype>* blob, bool reshape);
@@ -73,17 +73,17 @@ int hdf5_load_int(hid_t loc_id, const string& dataset_name);
 void hdf5_save_int(hid_t loc_id, const string& dataset_name, int i);
 string hdf5_load_string(hid_t loc_id, const string& dataset_name);
 void hdf5_save_string(hid_t loc_id, const string& dataset_name, const string& s);
-/// Any bytes, at least one, as a dataset of them.
+/// Arbitrary bytes, at least one, as a dataset of bytes.
 string hdf5_load_bytes(hid_t loc_id, const string& dataset_name);
 void hdf5_save_bytes(hid_t loc_id, const string& dataset_name, const string& bytes);
 
 bool hdf5_has(hid_t loc_id, const string& name);
 vector<int> hdf5_shape(hid_t loc_id, const string& dataset_name);
-/// Goes on with the CRC-32 `crc` over a dataset's numbers: as floats, or as doubles where it has
-/// them.
+/// Continues the CRC-32 `crc` with a dataset's numbers, as doubles if it has doubles, otherwise as
+/// floats.
 uint32_t hdf5_crc32(hid_t loc_id, const string& dataset_name, uint32_t crc);
 
-/// The members of a group, counted, and named in order of name.
+/// The number of members of a group, and the name of each in the order of names.
 int hdf5_get_num_links(hid_t loc_id);
 string hdf5_get_name_by_idx(hid_t loc_id, int idx);
 

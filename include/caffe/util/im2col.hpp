@@ -3,9 +3,10 @@
 
 namespace caffe {
 
-// Column matrices of one image, and their adjoint. Rows: channel, then kernel position; columns:
-// output position. In the general form, im_shape is (channels, image dimensions...), col_shape
-// (rows, output dimensions...); the other arrays have one entry per spatial axis, at most ten.
+// Column matrices of one image (im2col) and the adjoint operation (col2im). Rows: channel, then
+// kernel position. Columns: output position. In the general (nd) functions, im_shape is (channels,
+// image dimensions...) and col_shape (rows, output dimensions...). The other arrays have one entry
+// per spatial axis, at most ten.
 
 template <typename Dtype>
 void im2col_nd_cpu(const Dtype* data_im, const int num_spatial_axes, const int* im_shape,
@@ -30,8 +31,8 @@ void col2im_cpu(const Dtype* data_col, const int channels, const int height, con
                 Dtype* data_im);
 
 #ifndef CPU_ONLY
-// The same for images and columns on the device. In the general form the shapes are on the device
-// too, as Caffe has them, and are read back: the call waits for the device.
+// The same for images and columns on the device. In the general functions, the shapes are on the
+// device too, as in Caffe, and are read back: the call waits for the device.
 
 template <typename Dtype>
 void im2col_nd_gpu(const Dtype* data_im, const int num_spatial_axes, const int col_size,

@@ -15,14 +15,14 @@ struct ListedImage {
   int line = 0;  ///< counted from 1
 };
 
-/// Reads the text file `source`. A label is what follows the last blank of its line, so that a path
-/// may hold blanks; a line without a blank has label 0. Empty lines are left out. Aborts where the
-/// file cannot be read, names no image or has a label that is no integer; `what` begins the
-/// message: "Layer data: ".
+/// Reads the text file `source`. The label is the text after the last blank of a line, so a path
+/// may contain blanks. A line without a blank has label 0. Empty lines are skipped. Aborts if the
+/// file cannot be read, names no image or has a label that is not an integer. `what` begins the
+/// message, for example "Layer data: ".
 vector<ListedImage> ReadImageList(const string& source, const string& what);
 
-/// The same of lines "image label" whose labels are images, too: these come to `labels`, and the
-/// label of an image is the index of its own there. Paths have no blanks.
+/// The same for lines "image label" whose labels are images too. These paths are stored in
+/// `labels`, and the label of an image is its index there. Paths must not contain blanks.
 vector<ListedImage> ReadImagePairs(const string& source, const string& what,
                                    vector<string>* labels);
 

@@ -5,13 +5,13 @@
 
 namespace caffe {
 
-/// The name, in logs, of layer `inner` of the net that layer `outer` is made of: "lstm1", "unit_3"
-/// -> "lstm1_unit_3".
+/// Returns the name in logs of layer `inner` of the net that layer `outer` consists of: "lstm1" and
+/// "unit_3" give "lstm1_unit_3".
 inline string InnerLayerName(const string& outer, const string& inner) {
   return outer.empty() ? inner : outer + "_" + inner;
 }
 
-/// The way back; a name that InnerLayerName has not made is left as it is.
+/// The inverse of InnerLayerName. Returns other names unchanged.
 inline string NameInside(const string& outer, const string& name) {
   const string prefix = InnerLayerName(outer, "");
   return name.compare(0, prefix.size(), prefix) == 0 ? name.substr(prefix.size()) : name;

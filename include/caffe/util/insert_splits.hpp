@@ -8,13 +8,14 @@
 
 namespace caffe {
 
-/// Copies the net and puts a Split layer after each top that several bottoms read (a loss weight
+/// Copies the net and inserts a Split layer after each top that several bottoms read (a loss weight
 /// counts as a reader), so that every blob has one reader and gradients are summed in one place.
-/// The top's loss weight moves to the first top of its Split. A bottom that no earlier layer writes
-/// aborts.
+/// The top's loss weight moves to the first top of its Split. Aborts if no earlier layer writes a
+/// bottom.
 void InsertSplits(const NetParameter& param, NetParameter* param_split);
 
-/// The Split of top `blob_idx`, called `blob_name`, of layer `layer_name`.
+/// Sets `split_layer_param` to the Split of top `blob_idx`, named `blob_name`, of layer
+/// `layer_name`.
 void ConfigureSplitLayer(const string& layer_name, const string& blob_name, const int blob_idx,
                          const int split_count, const float loss_weight,
                          LayerParameter* split_layer_param);

@@ -14,7 +14,8 @@
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/util/format.hpp"
 
-/// How often Caffe tries to make a temporary folder. Here the system finds a free name by itself.
+/// How often Caffe tries to make a temporary folder. Unused here: the system finds a free name
+/// itself.
 #ifndef CAFFE_TMP_DIR_RETRIES
 #define CAFFE_TMP_DIR_RETRIES 100
 #endif
@@ -24,17 +25,17 @@ namespace caffe {
 using ::boost::filesystem::path;
 using ::google::protobuf::Message;
 
-// Temporary places, below $TMPDIR or /tmp. Nothing removes them again.
+// Temporary files and folders, below $TMPDIR or /tmp. They are never removed.
 
-/// A new empty folder.
+/// Makes a new empty folder.
 void MakeTempDir(string* temp_dirname);
-/// A name in a new empty folder, so that no file has it.
+/// Returns a file name in a new empty folder, so that no such file exists.
 void MakeTempFilename(string* temp_filename);
 
-// Protocol messages in files. A read that fails says why in one line, with file, line and column
-// for text: the plain forms log it as an error and return false, the OrDie forms abort. No more
-// than 2 GiB are read of any input, but for weights (ReadFieldsFromBinaryFileOrDie). Writes are
-// atomic (AtomicFile) and abort when they fail.
+// Protocol messages in files. A failed read gives the reason in one line, with file, line and
+// column for text: the plain functions log it as an error and return false, the OrDie functions
+// abort. At most 2 GiB are read of any input, except weights (ReadFieldsFromBinaryFileOrDie).
+// Writes are atomic (AtomicFile) and abort if they fail.
 
 bool ReadProtoFromTextFile(const char* filename, Message* proto);
 inline bool ReadProtoFromTextFile(const string& filename, Message* proto) {
@@ -61,14 +62,14 @@ inline void ReadProtoFromBinaryFileOrDie(const string& filename, Message* proto)
   ReadProtoFromBinaryFileOrDie(filename.c_str(), proto);
 }
 
-/// Hands the tag of each field of the binary message `type` in the file to `read_field`, which
-/// reads its value and returns false where it cannot. The file may be larger than 2 GiB where no
-/// field is.
+/// Calls `read_field` with the tag of each field in a file that holds a binary message of type
+/// `type`. `read_field` reads the value and returns false if it cannot. The file may be larger than
+/// 2 GiB if no field is.
 void ReadFieldsFromBinaryFileOrDie(
     const string& filename, const string& type,
     const std::function<bool(uint32_t tag, google::protobuf::io::CodedInputStream*)>& read_field);
 
-/// Messages above protobuf's limit of 2 GiB abort, before anything is written.
+/// Aborts, before anything is written, if the message is above protobuf's limit of 2 GiB.
 void WriteProtoToBinaryFile(const Message& proto, const char* filename);
 inline void WriteProtoToBinaryFile(const Message& proto, const string& filename) {
   WriteProtoToBinaryFile(proto, filename.c_str());
@@ -76,29 +77,29 @@ inline void WriteProtoToBinaryFile(const Message& proto, const string& filename)
 
 class AtomicFile;
 
-/// Writes the message that all that `pieces` hands to its argument merge into, in the order of
-/// field numbers: the file's bytes are those of that message, and one piece at a time is in memory.
-/// To commit `file` is left to the caller.
+/// Writes one message in pieces, so that only one piece at a time is in memory. `pieces` calls its
+/// argument with each piece, in the order of field numbers; the file's bytes are those of the
+/// merged message. The caller commits `file`.
 void WriteProtoToBinaryFile(
     const std::function<void(const std::function<void(const Message&)>& write)>& pieces,
     AtomicFile* file);
 
-// Images and databases' records. These log an error and return false, or an empty image, when they
-// cannot read.
+// Images and database records. If they cannot read, these functions log an error and return false
+// or an empty image.
 
-/// Reads all of a file, 2 GiB at most. A pipe is read to its end; one that nobody writes to cannot
-/// be read.
+/// Reads a whole file of at most 2 GiB. A pipe is read to its end; a pipe that nobody writes to is
+/// an error.
 bool ReadFileToString(const string& filename, string* contents);
 
-/// Puts the bytes of a file, still encoded, into `datum`.
+/// Copies the bytes of a file, still encoded, into `datum`.
 bool ReadFileToDatum(const string& filename, const int label, Datum* datum);
 inline bool ReadFileToDatum(const string& filename, Datum* datum) {
   return ReadFileToDatum(filename, -1, datum);
 }
 
-/// Reads an image, in colour or gray, resized unless height or width is 0. With an encoding ("jpg",
-/// "png") the datum holds an encoded file, the original bytes where nothing had to change; without,
-/// raw bytes channel by channel.
+/// Reads an image, in colour or gray, and resizes it unless height or width is 0. With an encoding
+/// ("jpg", "png") the datum holds an encoded file: the original bytes if nothing had to change.
+/// Without, it holds raw bytes channel by channel.
 bool ReadImageToDatum(const string& filename, const int label, const int height, const int width,
                       const bool is_color, const std::string& encoding, Datum* datum);
 
@@ -122,7 +123,8 @@ inline bool ReadImageToDatum(const string& filename, const int label, const std:
   return ReadImageToDatum(filename, label, 0, 0, true, encoding, datum);
 }
 
-/// Replaces an encoded image by raw bytes; false, and no change, where the datum is not encoded.
+/// Replaces an encoded image by raw bytes. Returns false, and changes nothing, if the datum is not
+/// encoded.
 bool DecodeDatumNative(Datum* datum);
 bool DecodeDatum(Datum* datum, bool is_color);
 
@@ -133,7 +135,7 @@ cv::Mat ReadImageToCVMat(const string& filename, const int height, const int wid
 cv::Mat ReadImageToCVMat(const string& filename, const bool is_color);
 cv::Mat ReadImageToCVMat(const string& filename);
 
-/// Decodes with the channels the file has, or in colour or gray.
+/// Decode with the channels of the file (Native), or in colour or gray.
 cv::Mat DecodeDatumToCVMatNative(const Datum& datum);
 cv::Mat DecodeDatumToCVMat(const Datum& datum, bool is_color);
 

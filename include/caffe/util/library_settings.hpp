@@ -6,31 +6,30 @@
 
 namespace caffe {
 
-/// What libraries for GPUs may round, as they multiply single precision numbers, to TF32 (10 bits
-/// of mantissa), which newer GPUs multiply several times as fast.
+/// Which single precision factors GPU libraries may round to TF32 (10 bits of mantissa), which
+/// newer GPUs multiply several times faster.
 enum class Tf32 {
   kOff,
-  kConvolutions,  ///< what cuDNN convolves, as in PyTorch
-  kAll            ///< products of matrices by cuBLAS besides
+  kConvolutions,  ///< convolutions by cuDNN, as in PyTorch
+  kAll            ///< also products of matrices by cuBLAS
 };
 
-/// "off", "conv" or "all"; also "false" and "true", which once meant off and all. False, and
-/// `*tf32` untouched, for any other text. Thread safe.
+/// Parses "off", "conv" or "all", and the older "false" and "true" for off and all. Returns false,
+/// and leaves `*tf32` unchanged, for any other text. Thread safe.
 bool ParseTf32(const std::string& text, Tf32* tf32);
 
-/// What libraries for GPUs may do, in the whole process. To be set before the first net is made.
+/// Settings of GPU libraries for the whole process. To be set before the first net is made.
 struct LibrarySettings {
   Tf32 tf32 = Tf32::kConvolutions;
-  /// Operations that the library has algorithms for, of shapes that were not measured on this GPU
-  /// before, are measured when they are planned, in every algorithm; what is found is kept
-  /// (AlgorithmCache).
+  /// Measure, during planning, every algorithm of operations whose shapes were not measured on this
+  /// GPU before. The results are stored (AlgorithmCache).
   bool measure = false;
 };
 
 LibrarySettings& library_settings();
 
-/// Whether GPUs may round to TF32 what they multiply of this type: kConvolutions asks for what
-/// cuDNN does, kAll for what cuBLAS does.
+/// Whether GPUs may round factors of type Dtype to TF32: with kConvolutions in cuDNN, with kAll in
+/// cuBLAS.
 template <typename Dtype>
 bool RoundsToTf32(Tf32 what) {
   return std::is_same_v<Dtype, float> && library_settings().tf32 >= what;

@@ -5,15 +5,15 @@
 
 namespace caffe {
 
-/// Memory of a device in which a library works while it does what it was called for.
+/// Device memory that a library uses during a call.
 struct LibraryWorkspace {
   void* memory = nullptr;
   int64_t bytes = 0;
 };
 
-/// What the libraries that the calling thread calls, and kernels that add up in parts, work in:
-/// while an operation of a plan runs, a range of that plan. Nothing otherwise: they then take of
-/// the device's pool. What is in it means nothing to the next call.
+/// The workspace of libraries that the calling thread calls, and of kernels that sum in parts.
+/// While an operation of a plan runs, it is a range of that plan. Otherwise it is empty, and they
+/// allocate from the device's pool. Its contents do not survive a call.
 LibraryWorkspace& library_workspace();
 
 }  // namespace caffe

@@ -6,8 +6,8 @@
 
 namespace caffe {
 
-/// The libraries of layers that the program has loaded, as the user has named them: for messages.
-/// To be changed before the first net is made.
+/// The layer libraries that the program has loaded, as named by the user, for messages. To be
+/// changed only before the first net is made.
 std::vector<std::string>& LoadedLibraries();
 
 }  // namespace caffe

@@ -3,9 +3,8 @@
 
 namespace caffe {
 
-/// From now on what glog writes to a terminal goes above a layrub::ProgressLine. GlobalInit calls
-/// it, once. With --logtostderr, under which glog tells nobody before it writes, log lines may be
-/// written over what the line shows.
+/// Makes glog write to a terminal above a layrub::ProgressLine. GlobalInit calls it, once. With
+/// --logtostderr, glog does not announce its writes, so log lines may overwrite the progress line.
 void KeepProgressBelowLog();
 
 }  // namespace caffe

@@ -34,7 +34,7 @@ void caffe_axpy(const int N, const Dtype alpha, const Dtype* X, Dtype* Y);
 template <typename Dtype>
 void caffe_cpu_axpby(const int N, const Dtype alpha, const Dtype* X, const Dtype beta, Dtype* Y);
 
-/// Copies N elements; on the device when the mode is GPU. The ranges are equal or disjoint.
+/// Copies N elements, on the device in GPU mode. The ranges must be equal or disjoint.
 template <typename Dtype>
 void caffe_copy(const int N, const Dtype* X, Dtype* Y);
 
@@ -87,7 +87,7 @@ template <typename Dtype>
 Dtype caffe_cpu_strided_dot(const int n, const Dtype* x, const int incx, const Dtype* y,
                             const int incy);
 
-/// The sum of absolute values.
+/// Returns the sum of absolute values.
 template <typename Dtype>
 Dtype caffe_cpu_asum(const int n, const Dtype* x);
 
@@ -95,12 +95,12 @@ Dtype caffe_cpu_asum(const int n, const Dtype* x);
 template <typename Dtype>
 void caffe_cpu_scale(const int n, const Dtype alpha, const Dtype* x, Dtype* y);
 
-// Random numbers come from the calling thread's stream (Caffe::rng_stream), one draw after the
-// other in order of index, so that a seed gives the numbers it gives in Caffe.
+// Random numbers come from the calling thread's stream (Caffe::rng_stream), one draw per element in
+// order of index, so that a seed gives the same numbers as in Caffe.
 
 unsigned int caffe_rng_rand();
 
-/// The next larger number that Dtype can hold.
+/// Returns the next larger number of type Dtype.
 template <typename Dtype>
 Dtype caffe_nextafter(const Dtype b);
 

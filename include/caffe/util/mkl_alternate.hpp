@@ -1,7 +1,7 @@
 #ifndef CAFFE_UTIL_MKL_ALTERNATE_H_
 #define CAFFE_UTIL_MKL_ALTERNATE_H_
 
-// BLAS, and MKL's elementwise functions (v?Add, v?Exp, ...) where MKL itself is not used.
+// BLAS, and replacements of MKL's elementwise functions (v?Add, v?Exp, ...) if MKL is not used.
 
 #ifdef USE_MKL
 

@@ -1,8 +1,8 @@
 #ifndef CAFFE_UTIL_NCCL_H_
 #define CAFFE_UTIL_NCCL_H_
 
-// What code with calls of NCCL uses, as in Caffe: with USE_NCCL, and linked to NCCL by the program
-// that includes it. The library itself opens NCCL when several GPUs train together.
+// Helpers for code that calls NCCL, as in Caffe. They need USE_NCCL, and the including program must
+// link to NCCL. The library itself loads NCCL when several GPUs train together.
 
 #ifdef USE_NCCL
 
@@ -10,7 +10,7 @@
 
 #include "caffe/common.hpp"
 
-/// Ends the program, naming the call, when it fails.
+/// Aborts, naming the call, if it fails.
 #define NCCL_CHECK(condition)                                                                    \
   do {                                                                                           \
     const ncclResult_t nccl_result = (condition);                                                \
@@ -20,7 +20,7 @@
 namespace caffe {
 namespace nccl {
 
-/// How NCCL calls a type of values.
+/// NCCL's name of a value type.
 template <typename Dtype>
 class dataType;
 template <>

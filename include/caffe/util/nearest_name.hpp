@@ -6,11 +6,11 @@
 
 namespace caffe {
 
-/// The one of `known` that is most like `name`, by Levenshtein's distance; "" where none is like
-/// it. Of several the first.
+/// Returns the entry of `known` that is most similar to `name` by Levenshtein distance, the first
+/// of several, or "" if none is similar.
 std::string NearestName(const std::string& name, const std::vector<std::string>& known);
 
-/// "; did you mean \"Convolution\"?", or "" where none is like it.
+/// Returns "; did you mean \"Convolution\"?", for example, or "" if no entry is similar.
 std::string DidYouMean(const std::string& name, const std::vector<std::string>& known);
 
 }  // namespace caffe

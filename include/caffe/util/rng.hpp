@@ -16,14 +16,15 @@ typedef boost::mt19937 rng_t;
 /// The calling thread's generator.
 inline rng_t* caffe_rng() { return static_cast<rng_t*>(Caffe::rng_stream().generator()); }
 
-/// A generator of its own that will draw what `random` would.
+/// Returns an independent generator that draws the same numbers as `random`.
 shared_ptr<Caffe::RNG> CopyOf(Caffe::RNG* random);
-/// The state of a generator as text, for SetState.
+/// Returns the state of a generator as text, for SetState.
 std::string StateOf(Caffe::RNG* random);
-/// Goes on from there. False, and nothing changes, where `state` is none.
+/// Sets the state of a generator. Returns false, and changes nothing, if `state` is invalid.
 bool SetState(const std::string& state, Caffe::RNG* random);
 
-/// Shuffles [begin, end) by Fisher and Yates' method from the last element down, one draw for each.
+/// Shuffles [begin, end) with the Fisher-Yates algorithm from the last element down, with one draw
+/// per element.
 template <class RandomAccessIterator, class RandomGenerator>
 inline void shuffle(RandomAccessIterator begin, RandomAccessIterator end, RandomGenerator* gen) {
   typedef typename std::iterator_traits<RandomAccessIterator>::difference_type difference_type;

@@ -7,9 +7,9 @@
 
 namespace caffe {
 
-/// Whether anybody reads what is logged while nets are set up: of several solvers the root alone
-/// speaks, and the log may begin above INFO. A message that glog drops has been put together
-/// before, which takes longer than setting up a layer.
+/// Whether messages of net set-up are logged: only by the root solver, and only if the log level
+/// includes INFO. glog formats even messages that it drops, which takes longer than setting up a
+/// layer.
 inline bool LogsSetUp() { return Caffe::root_solver() && FLAGS_minloglevel <= google::GLOG_INFO; }
 
 }  // namespace caffe

@@ -5,8 +5,8 @@
 
 namespace caffe {
 
-/// For nets that are only planned: while one exists, GetFiller gives fillers that leave blobs
-/// untouched, on this thread. Scopes nest.
+/// For nets that are only planned. While an object exists, GetFiller returns fillers that leave
+/// blobs untouched, on this thread. Scopes nest.
 class ShapeOnlyScope {
  public:
   ShapeOnlyScope();

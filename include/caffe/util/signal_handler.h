@@ -6,27 +6,27 @@
 
 namespace caffe {
 
-/// While one exists, signals no longer end the process but ask the solver for the given action.
-/// There can be one at a time; the end of its life restores the handlers that were there before.
+/// While an object exists, signals do not end the process but request the given action from the
+/// solver. Only one may exist at a time. Its destructor restores the previous handlers.
 class SignalHandler {
  public:
-  /// SIGINT and SIGHUP, as in Caffe.
+  /// Handles SIGINT and SIGHUP, as in Caffe.
   SignalHandler(SolverAction::Enum SIGINT_action, SolverAction::Enum SIGHUP_action);
-  /// SIGTERM as well, for programs that do nothing but train: where a signal asks to stop and
-  /// training has not begun, or a signal has asked to stop before, the process ends at once, with
-  /// exit code 128 + signal and a line on stderr. No file is left half written under its name.
-  /// SIGUSR1 is one more signal, for processes that mpirun starts: it passes that on, and nothing
-  /// else without killing them soon. NONE leaves it as it is.
+  /// Also handles SIGTERM, for programs that only train. A request to stop ends the process at
+  /// once, with exit code 128 + signal and a line on stderr, if training has not begun or a stop
+  /// was already requested. Even then no file is left half written under its name. SIGUSR1 is for
+  /// processes started by mpirun, which passes it on; other signals that it passes on are soon
+  /// followed by killing the processes. NONE leaves SIGUSR1 as it is.
   SignalHandler(SolverAction::Enum SIGINT_action, SolverAction::Enum SIGHUP_action,
                 SolverAction::Enum SIGTERM_action,
                 SolverAction::Enum SIGUSR1_action = SolverAction::NONE);
   ~SignalHandler();
 
-  /// From now on there is something to save: the first request to stop is left to the solver.
+  /// Says that training has begun: the first request to stop is now left to the solver.
   void BeginTraining();
 
-  /// What to give to Solver::SetActionFunction: each signal is reported once. It must not be called
-  /// after the handler's life.
+  /// Returns the function for Solver::SetActionFunction, which reports each signal once. It must
+  /// not be called after the handler is destroyed.
   ActionCallback GetActionFunction();
 
  private:

@@ -5,27 +5,27 @@
 
 namespace caffe {
 
-/// Whether RunOnThreads has several threads (USE_TBB); without, BLAS has those of its own alone.
+/// Whether RunOnThreads uses several threads (USE_TBB). If not, only BLAS has threads, its own.
 #ifdef USE_TBB
 inline constexpr bool kHasThreads = true;
 #else
 inline constexpr bool kHasThreads = false;
 #endif
 
-/// How many threads loops and products have: as many as SetCpuThreads said, at first as many as the
-/// process may use cores (its affinity).
+/// The number of threads for loops and products: as set by SetCpuThreads, initially the number of
+/// cores that the process may use (its affinity).
 int CpuThreads();
-/// From now on; at least 1. More than there are cores are as many as there are cores. Not while
-/// another thread computes: shares, and with them bits of products, depend on it.
+/// Sets the number of threads, at least 1. It is limited to the number of cores. Must not be called
+/// while another thread computes: the division of work, and with it bits of products, depend on it.
 void SetCpuThreads(int threads);
 
-/// Cuts [0, n) into one range for each thread of the CPU, runs chunk(body, begin, end) on them and
-/// returns when all are done. The calling thread takes part. Threads that wait for work sleep: they
-/// share the cores with copies and with other processes.
+/// Divides [0, n) into one range per thread of the CPU, runs chunk(body, begin, end) on them and
+/// returns when all are done. The calling thread takes part. Idle threads sleep, because they share
+/// the cores with copies and other processes.
 void RunOnThreads(int64_t n, const void* body,
                   void (*chunk)(const void* body, int64_t begin, int64_t end));
 
-/// The same, on the calling thread alone unless `parallel`.
+/// The same, but only on the calling thread unless `parallel`.
 inline void RunLoop(int64_t n, bool parallel, const void* body,
                     void (*chunk)(const void* body, int64_t begin, int64_t end)) {
   if (parallel) {
@@ -35,7 +35,8 @@ inline void RunLoop(int64_t n, bool parallel, const void* body,
   }
 }
 
-/// body(i) for every i in [0, n), in index order within a thread; on one thread unless `parallel`.
+/// Calls body(i) for every i in [0, n), in index order within a thread; on one thread unless
+/// `parallel`.
 template <typename Body>
 void CpuFor(int64_t n, bool parallel, const Body& body) {
   const auto chunk = [](const void* erased, int64_t begin, int64_t end) {

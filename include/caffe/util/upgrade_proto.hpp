@@ -9,36 +9,36 @@
 
 namespace caffe {
 
-// Nets and solvers in the formats of older Caffe releases, brought to the current one:
+// Upgrades nets and solvers from the formats of older Caffe releases to the current one:
 //   V0       `layers { layer { type: "conv" num_output: 3 } }`, every option in one message
 //   V1       `layers { type: CONVOLUTION convolution_param { ... } }`
 //   data     image transformations inside data_param, image_data_param and window_data_param
 //   input    net-level `input`, `input_dim` and `input_shape` in place of an Input layer
-//   BatchNorm  three `param`s that let the solver change what are running statistics
+//   BatchNorm  three `param`s that let the solver change the running statistics
 //   solver   the enum `solver_type` in place of the string `type`
-// Functions that return bool return false, and log each problem, where something could not be
-// carried over.
+// Functions that return bool log each part that cannot be upgraded, and return false if there is
+// one.
 
-/// Reads a net or solver and upgrades it. A file that cannot be read or parsed aborts, naming file,
-/// line and column.
+/// Reads a net or solver and upgrades it. Aborts, naming file, line and column, if the file cannot
+/// be read or parsed.
 void ReadNetParamsFromTextFileOrDie(const string& param_file, NetParameter* param);
-/// The same, but of layers for which `only_shapes_matter`, fields that are not known, and types of
-/// the V1 format, are passed over with a warning.
+/// The same, but skips unknown fields, and unknown types of the V1 format, with a warning in layers
+/// for which `only_shapes_matter` returns true.
 void ReadNetParamsFromTextFileOrDie(
     const string& param_file, NetParameter* param,
     const std::function<bool(const LayerParameter&)>& only_shapes_matter);
 void ReadNetParamsFromBinaryFileOrDie(const string& param_file, NetParameter* param);
-/// Also completes snapshot_prefix: by default it is the file's path without its extension, and a
-/// folder stands for the file's stem in that folder.
+/// Also completes snapshot_prefix. The default is the file's path without its extension. If it is a
+/// folder, the file's stem is appended.
 void ReadSolverParamsFromTextFileOrDie(const string& param_file, SolverParameter* param);
-/// The same, which upgrades the nets that are fields of the solver, too, and passes over unknown
-/// parts of their layers for which `only_shapes_matter`.
+/// The same. Also upgrades the nets that are fields of the solver, and skips unknown parts of their
+/// layers for which `only_shapes_matter` returns true.
 void ReadSolverParamsFromTextFileOrDie(
     const string& param_file, SolverParameter* param,
     const std::function<bool(const LayerParameter&)>& only_shapes_matter);
 
 bool NetNeedsUpgrade(const NetParameter& net_param);
-/// All net upgrades that apply, in order; `param_file` is for the log.
+/// Applies all net upgrades that are needed, in order. `param_file` is for the log.
 bool UpgradeNetAsNeeded(const string& param_file, NetParameter* param);
 
 bool NetNeedsV0ToV1Upgrade(const NetParameter& net_param);
@@ -58,7 +58,7 @@ bool UpgradeV1LayerParameter(const V1LayerParameter& v1_layer_param, LayerParame
 const char* UpgradeV1LayerType(const V1LayerParameter_LayerType type);
 
 bool NetNeedsInputUpgrade(const NetParameter& net_param);
-/// Inputs without shapes, as old caffemodels have them, are dropped.
+/// Drops inputs without shapes, which old caffemodels have.
 void UpgradeNetInput(NetParameter* net_param);
 
 bool NetNeedsBatchNormUpgrade(const NetParameter& net_param);
@@ -66,7 +66,7 @@ bool NetNeedsBatchNormUpgrade(const NetParameter& net_param);
 void UpgradeNetBatchNorm(NetParameter* net_param);
 
 bool SolverNeedsTypeUpgrade(const SolverParameter& solver_param);
-/// Aborts where both fields are set.
+/// Aborts if both fields are set.
 bool UpgradeSolverType(SolverParameter* solver_param);
 bool UpgradeSolverAsNeeded(const string& param_file, SolverParameter* param);
 

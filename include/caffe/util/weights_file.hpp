@@ -8,11 +8,11 @@
 
 namespace caffe {
 
-/// Reads the weights of a .caffemodel: of each layer the name, the type, the bottoms and tops, and
-/// the blobs. All else is skipped without a look at it: forks of Caffe give one field number
-/// different meanings, but these fields are the same in all of them. Layers of old formats are
-/// upgraded. Files may be larger than 2 GiB as long as no layer is. Aborts, naming the file, where
-/// it cannot be read or holds no layers.
+/// Reads the weights of a .caffemodel: the name, type, bottoms, tops and blobs of each layer. All
+/// other fields are skipped without parsing, because forks of Caffe give the same field numbers
+/// different meanings; these fields are the same in all forks. Layers of old formats are upgraded.
+/// The file may be larger than 2 GiB if no layer is. Aborts, naming the file, if it cannot be read
+/// or holds no layers.
 void ReadWeightsFromBinaryFileOrDie(const string& file, NetParameter* param);
 
 }  // namespace caffe

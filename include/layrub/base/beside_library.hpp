@@ -5,9 +5,9 @@
 
 namespace layrub {
 
-/// The path of a file of this name in the folder of libcaffe, or of the program where that is a
-/// part of it.
-std::string BesideLibrary(const std::string& name);
+/// Returns the path of the file `name` in the folder of libcaffe, or of the program if libcaffe is
+/// linked into it.
+std::string PathBesideLibrary(const std::string& name);
 
 }  // namespace layrub
 

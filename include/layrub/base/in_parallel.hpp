@@ -11,9 +11,9 @@
 
 namespace layrub {
 
-/// Calls f(0) to f(count - 1), each once, on the calling thread and others, as many as there are
-/// processors or as can be had, and returns when all have returned. What one throws is thrown,
-/// then. Calls must not depend on one another.
+/// Calls f(0) to f(count - 1), each once, on the calling thread and on other threads: one per
+/// processor, or as many as the system allows. Returns when all calls have returned. If a call
+/// throws, its exception is thrown then. Calls must not depend on one another.
 template <typename F>
 void InParallel(size_t count, const F& f) {
   std::atomic<size_t> next{0};
@@ -25,7 +25,7 @@ void InParallel(size_t count, const F& f) {
   try {
     for (size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, work));
   } catch (const std::system_error&) {
-    // No more threads can be had: those that there are do it all.
+    // The system allows no more threads; those that run do all the work.
   }
   work();
   for (std::future<void>& other : others) other.get();

@@ -7,18 +7,19 @@
 
 namespace layrub {
 
-/// Opens a file or a pipe for reading; the descriptor is the caller's. kInvalid, in one sentence
-/// that names it, where it is not there, cannot be read or is a folder, and for a pipe that nobody
-/// writes to: open() and read() would wait for ever.
+/// Opens a file or a pipe for reading. The caller must close the descriptor. Returns kInvalid, with
+/// one sentence that names the path, if it does not exist, cannot be read or is a folder, or if it
+/// is a pipe that has no writer after a second, on which open() and read() would wait forever.
 Result<int> OpenToRead(const std::string& path);
 
-/// " (looked in /home/me)", for a path that is relative, and so to the folder that the program runs
-/// in; else "".
+/// Returns " (looked in /home/me)", with the folder that the program runs in, if `path` is
+/// relative; else "".
 std::string LookedIn(const std::string& path);
-/// "File not found: nets/a.prototxt (looked in /home/me)".
+/// Returns "File not found: nets/a.prototxt (looked in /home/me)".
 std::string FileNotFound(const std::string& path);
 
-/// All that is in it. kInvalid as above, and for more than a GiB.
+/// Reads the whole file or pipe. Returns kInvalid as OpenToRead does, and if it holds more than 1
+/// GiB.
 Result<std::string> ReadText(const std::string& path);
 
 }  // namespace layrub

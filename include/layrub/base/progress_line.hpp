@@ -6,39 +6,42 @@
 
 namespace layrub {
 
-/// How far long work has come: one line at the bottom of the terminal, written anew in its place.
-/// Nothing is shown, and stderr is left alone, unless that is a terminal that can wipe a line
-/// (TERM=dumb cannot); so files and pipes never see it. One line of a process is shown at a time:
-/// those that begin later show nothing. Functions may be called by any thread.
+/// Shows the progress of long work in one line at the bottom of the terminal, which it rewrites in
+/// place. Shows nothing, and leaves stderr alone, unless stderr is a terminal that can erase a line
+/// (TERM=dumb cannot), so files and pipes never see it. A process shows one line at a time: lines
+/// that begin while another is shown show nothing. Functions may be called by any thread.
 class ProgressLine {
  public:
   ProgressLine();
-  ~ProgressLine();  ///< wipes the line
+  ~ProgressLine();  ///< erases the line
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// There is a terminal, and this line has it.
+  /// Whether this is the line that the terminal shows.
   bool shown() const { return shown_; }
-  /// The text is worth making: the line is shown, and its last text is a fifth of a second old.
+  /// Whether the line is shown and its last text is at least a fifth of a second old, so that a new
+  /// text is worth making.
   bool Due() const;
-  /// Shows `text`, without line breaks, cut to the width of the terminal; also where it is not due.
+  /// Shows `text`, which has no line breaks, cut to the width of the terminal. Does so even if it
+  /// is not due.
   void Show(const std::string& text);
 
-  /// Wipes what is shown by whichever line, before something else is written to stderr. The next
-  /// Show draws it again.
+  /// Erases whichever line is shown, before something else is written to stderr. The next Show
+  /// draws it again.
   static void Wipe();
-  /// The same for a signal handler that ends the process: it waits for no other thread.
+  /// As Wipe, for a signal handler that ends the process: it waits for no other thread.
   static void WipeInSignalHandler();
 
  private:
   bool shown_ = false;
 };
 
-/// "1h02m", "3m20s" or "12s": how long something still takes. "" for what is not finite.
+/// Formats the time that remains: "1h02m", "3m20s" or "12s". Returns "" if it is negative,
+/// infinite, NaN or more than 1e9 seconds.
 std::string FormatTimeLeft(double seconds);
 
-/// What a line says of work of `total` equal parts, `done` of them in `seconds`: "12 of 100, 4.1/s,
-/// 21s left". Without a total (0): "12, 4.1/s".
+/// Formats the progress of work in `total` equal parts, `done` of which took `seconds`: "12 of 100,
+/// 4.1/s, 21s left". With a total of 0 (unknown): "12, 4.1/s".
 std::string FormatProgress(int64_t done, int64_t total, double seconds);
 
 }  // namespace layrub

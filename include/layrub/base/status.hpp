@@ -7,8 +7,8 @@
 
 namespace layrub {
 
-/// The outcome of a planning step. Planning never aborts: a budget that is too small or a graph
-/// that is malformed is a value that the caller turns into a message and an exit code.
+/// The outcome of a planning step. Planning never aborts: for a budget that is too small or a
+/// malformed graph it returns a Status, which the caller turns into a message and an exit code.
 enum class Code {
   kOk,
   kInvalid,     ///< the input is malformed (a graph, a plan text, a flag); exit code 1
@@ -25,7 +25,7 @@ struct Status {
   static Status DoesNotFit(std::string text) { return {Code::kDoesNotFit, std::move(text)}; }
 };
 
-/// A value or the reason why there is none.
+/// A value, or the Status that says why there is none.
 template <typename T>
 class Result {
  public:

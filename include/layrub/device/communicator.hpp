@@ -16,62 +16,62 @@ namespace layrub {
 
 enum class Element : uint8_t { kFloat, kDouble };
 
-/// `count` numbers one after the other, in memory of the member's device.
+/// `count` consecutive numbers in memory of the member's device.
 struct Values {
   void* first = nullptr;
   int64_t count = 0;
   Element element = Element::kFloat;
 };
 
-/// Why a group has ended: what() is the reason that was given to Communicator::Abort.
+/// Thrown when a group has ended. what() is the reason that was given to Communicator::Abort.
 class GroupFailed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The seconds of Communicator::Receive that never end.
+/// For `seconds` of Communicator::Receive: wait without limit.
 inline constexpr double kForever = std::numeric_limits<double>::infinity();
 
-/// What a message is about. Those of one channel do not wait for those of another.
+/// What a message is about. Messages of one channel do not wait for those of the other.
 enum class Channel : uint8_t {
   kControl,  ///< what members are to do
   kValues,   ///< parts of the arrays of a net that is divided among them
 };
 
-/// A member of a group of devices that train one net. All members call Broadcast and Sum in the
-/// same order with values of the same counts and elements; the group fails when they do not.
+/// A member of a group of devices that train one net. All members must call Broadcast and Sum in
+/// the same order, with values of the same counts and elements; otherwise the group fails.
 ///
 /// Threads: each member is driven by one thread of its own; Abort may be called from any thread.
-/// Calls that queue return at once; the work is done beside what the member computes, in the order
-/// of the calls. Every call but Abort throws GroupFailed once the group has failed.
+/// Calls that queue work return at once. The work runs beside what the member computes, in the
+/// order of the calls. Once the group has failed, every call but Abort throws GroupFailed.
 class Communicator {
  public:
-  /// Waits until the group no longer touches this member's values. What it had queued and the
-  /// others have not is an Abort.
+  /// Waits until the group no longer touches this member's values. Aborts the group if this member
+  /// has queued work that the others have not.
   virtual ~Communicator() = default;
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Where the member's values are; null: in the memory of the process.
+  /// The device that has the member's values; null: they are in the memory of the process.
   virtual Device* device() const = 0;
 
-  /// Queues, after what the member has computed so far: the values of all members become those of
-  /// rank 0.
+  /// Queues, after what the member has computed so far: the values of rank 0 replace those of all
+  /// members.
   virtual void Broadcast(const std::vector<Values>& values) = 0;
-  /// Queues, after what the member has computed so far: the values of all members become their
-  /// sum, the same bits in each of them.
+  /// Queues, after what the member has computed so far: the sum of all members' values replaces
+  /// them. Every member gets the same bits.
   virtual void Sum(const std::vector<Values>& values) = 0;
-  /// What the member computes from now on comes after all that it has queued here.
+  /// Makes what the member computes from now on wait for everything that it has queued here.
   virtual void Wait() = 0;
-  /// As Wait, and returns when all members' values are exchanged.
+  /// As Wait, and blocks until all members' values are exchanged.
   virtual void Synchronize() = 0;
 
-  /// Gives member `to`, another one, a message, which comes after those that this member has sent
-  /// it before on the same channel. Returns at once.
+  /// Sends a message to member `to`, another one. It arrives after earlier messages from this
+  /// member on the same channel. Returns at once.
   virtual void Send(int to, std::string message, Channel channel) = 0;
   void Send(int to, std::string message) { Send(to, std::move(message), Channel::kControl); }
-  /// The oldest message of member `from` on the channel that has not been received; waits for it at
-  /// most for `seconds`. Empty: none came in that time.
+  /// Returns the oldest message from member `from` on the channel that has not been received yet.
+  /// Waits for one for at most `seconds`; returns nothing if none came.
   virtual std::optional<std::string> Receive(int from, double seconds, Channel channel) = 0;
   std::optional<std::string> Receive(int from, double seconds) {
     return Receive(from, seconds, Channel::kControl);
@@ -80,27 +80,28 @@ class Communicator {
     return *Receive(from, kForever, channel);
   }
 
-  /// Ends the group: nobody waits any longer, and when it returns no values are touched any more.
-  /// The first reason counts.
+  /// Ends the group: no member waits any longer, and when this returns no values are touched any
+  /// more. Only the first reason counts.
   virtual void Abort(const std::string& reason) = 0;
 };
 
 using Group = std::vector<std::unique_ptr<Communicator>>;
 
-/// A group of threads of this process, one for each of `devices` (null: the CPU), by rank. Values
-/// go through host memory and are summed in the order of ranks by one more thread, so that each run
+/// Makes a group of threads of this process, one for each of `devices` (null: the CPU), by rank.
+/// Values go through host memory. One more thread sums them in the order of ranks, so that each run
 /// gives the same bits.
 Group ConnectThreads(const std::vector<Device*>& devices);
-/// A group of threads of this process, one for each of `gpus`, that exchanges values by NCCL: on a
-/// stream of its own on each GPU; but for Synchronize, no call waits for it on the host but each
-/// member's first, until they are connected. NCCL's library is opened here, and takes its memory of
-/// the GPUs, which their DeviceUsage tells: the group comes before plans. It is empty where there
-/// is no NCCL, and `*why_not` a sentence that says what to do about it.
+/// Makes a group of threads of this process, one for each of `gpus`, that exchanges values by NCCL
+/// on a separate stream of each GPU. Calls do not wait for NCCL on the host, except Synchronize,
+/// and each member's first call, which waits until the members are connected. Opens NCCL's library.
+/// NCCL takes memory of the GPUs, which is part of their DeviceUsage, so make the group before
+/// plans. Without NCCL the group is empty, and `*why_not` is a sentence that says what to do about
+/// it.
 Group ConnectGpus(const std::vector<Device*>& gpus, std::string* why_not);
 /// Whether this build and this machine have NCCL.
 bool HasNccl();
-/// The fastest that there is for `devices`: several GPUs by NCCL, or else, which is said in the
-/// log, through host memory.
+/// Makes the fastest group that is possible for `devices`: by NCCL for several GPUs, otherwise
+/// through host memory. Logs a warning if NCCL is missing for GPUs.
 Group Connect(const std::vector<Device*>& devices);
 
 }  // namespace layrub

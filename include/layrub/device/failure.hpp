@@ -5,19 +5,19 @@
 
 namespace layrub {
 
-/// What is to happen when something fails that the caller cannot mend: `message` is one sentence,
-/// said at `line` of `file`. It ends the process or throws.
+/// Handles an error from which the caller cannot recover. `message` is one sentence, reported at
+/// `line` of `file`. A handler must end the process or throw.
 using FailureHandler = void (*)(const char* file, int line, const std::string& message);
 
-/// Without one (null) a failure is glog's LOG(FATAL). libcaffe's, set when it is loaded, throws
-/// caffe::Error where the host of the library wants that (caffe::Caffe::set_throw_on_error).
+/// Sets the handler. Null: a failure is glog's LOG(FATAL). libcaffe sets its own when it is loaded,
+/// which throws caffe::Error if the program has asked for that (caffe::Caffe::set_throw_on_error).
 void SetFailureHandler(FailureHandler handler);
 
-/// Does not return: see FailureHandler.
+/// Calls the failure handler. Does not return.
 [[noreturn]] void Fail(const std::string& message, const char* file = __builtin_FILE(),
                        int line = __builtin_LINE());
 
-/// `message`, and what the system says about errno.
+/// As Fail, with what the system says about errno after `message`.
 [[noreturn]] void FailWithErrno(const std::string& message, const char* file = __builtin_FILE(),
                                 int line = __builtin_LINE());
 

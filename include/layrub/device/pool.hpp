@@ -12,10 +12,10 @@ namespace layrub {
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  /// Aligned(bytes) bytes at a multiple of kAlignment, contents undefined; nullptr when there are
-  /// not so many.
+  /// Allocates Aligned(bytes) bytes at a multiple of kAlignment, contents undefined. Returns
+  /// nullptr if there is not enough memory.
   virtual void* Allocate(int64_t bytes) = 0;
-  /// Takes back what Allocate gave.
+  /// Frees memory from Allocate.
   virtual void Free(void* memory) = 0;
   virtual void Zero(void* memory, int64_t bytes) = 0;
 };
@@ -24,7 +24,7 @@ class MemorySource {
 /// user asked for. A best-fit cache over aligned allocations. Thread safe.
 class Pool {
  public:
-  /// Of RAM.
+  /// A pool of RAM.
   Pool();
   /// `source` must outlive the pool.
   explicit Pool(MemorySource* source);
@@ -32,14 +32,14 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// Zero-filled memory of at least `bytes` (aligned to kAlignment), or nullptr when there is not
-  /// so much. Zero bytes give a valid unique pointer.
+  /// Returns zero-filled memory of at least `bytes` (aligned to kAlignment), or nullptr if there is
+  /// not enough. Zero bytes give a valid unique pointer.
   void* Allocate(int64_t bytes);
   void Free(void* memory);
   /// Gives cached blocks back to the system.
   void Trim();
 
-  /// Bytes in use now, and the most since the last ResetPeak. Cached blocks do not count.
+  /// Bytes in use now, and the most in use since the last ResetPeak. Cached blocks do not count.
   int64_t used() const;
   int64_t peak() const;
   void ResetPeak();

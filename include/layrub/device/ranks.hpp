@@ -6,46 +6,45 @@
 
 #include "layrub/device/communicator.hpp"
 
-// Processes that mpirun has started together, on one machine or on several.
+// Groups of the processes that mpirun has started together, on one or several machines.
 
 namespace layrub {
 
-/// This process's member of a group in which each process is one member. Values go through the
-/// memory of the host and are summed in the order of ranks, as in ConnectThreads, so that both give
-/// the same bits.
+/// This process's member of a group in which each process is one member. Values go through host
+/// memory and are summed in the order of ranks, as in ConnectThreads, so that both give the same
+/// bits.
 ///
-/// A process of the group that no longer runs at all, as when it is stopped by a debugger or its
-/// machine is lost, ends all others after kMostSilence, with a line on stderr that names it: its
-/// thread that exchanges values gives a sign of life every second.
+/// The thread that exchanges values gives a sign of life every second. If a process of the group
+/// does not run for kMaxSilence, for instance because a debugger has stopped it or its machine is
+/// lost, all others end, with a line on stderr that names it.
 class RankCommunicator : public Communicator {
  public:
-  static constexpr int kMostSilence = 7;  ///< seconds
+  static constexpr int kMaxSilence = 7;  ///< seconds
 
-  /// The place of this process among those of the group that run on the same machine, and how many
-  /// these are.
+  /// The rank of this process among those of the group on the same machine, and their number.
   virtual int local_rank() const = 0;
   virtual int local_size() const = 0;
-  /// How many of these, this one included, may run on the same cores as this one.
+  /// How many of the processes on this machine, this one included, may run on the same cores as
+  /// this one.
   virtual int sharers() const = 0;
-  /// Of the cores of this machine, those on which none of these may run.
+  /// The number of cores of this machine on which none of these processes may run.
   virtual int idle_cores() const = 0;
 
-  /// The member's values are in memory of `device` (null: of the process, as at first). For before
-  /// the first values.
+  /// Sets the device whose memory has the member's values (null, the default: memory of the
+  /// process). Call it before the first values are exchanged.
   virtual void UseDevice(Device* device) = 0;
 };
 
-/// Whether this process is one of several that mpirun (or srun with PMIx) has started, as the
-/// environment says.
+/// Whether mpirun (or srun with PMIx) has started this process together with others, according to
+/// the environment.
 bool StartedByMpi();
-/// Whether it is one of several and another one has rank 0, as the environment says.
+/// Whether that is so and this process does not have rank 0.
 bool StartedAsFollower();
 
-/// Joins the group of all processes that were started together, once in a process: every one of
-/// them must. MPI is used by a library of its own beside libcaffe, liblayrub_mpi.so, which is
-/// opened here. Null where it is not there or cannot be used: then `*why_not` is a sentence.
-///
-/// At the end of its life it waits until all have come there, unless the group has failed.
+/// Joins the group of all processes that were started together. Every one of them must call this,
+/// once. Opens liblayrub_mpi.so, the library beside libcaffe through which MPI is used. Returns
+/// null if that is missing or cannot be used; then `*why_not` is a sentence. The destructor of the
+/// result waits until all processes have reached theirs, unless the group has failed.
 std::unique_ptr<RankCommunicator> ConnectRanks(std::string* why_not);
 
 }  // namespace layrub

@@ -11,14 +11,15 @@ namespace layrub {
 class Arena;
 
 /// Device memory for values that live no longer than one pass. Users that never run at the same
-/// time, a training net and its test nets, may share it: whoever begins a pass takes it over, and
-/// what the one before had there is gone. Not thread safe.
+/// time, such as a training net and its test nets, may share it. The user that begins a pass takes
+/// the memory over, and the values of the user before are lost. Not thread safe.
 class TransientMemory {
  public:
   class User {
    public:
     virtual ~User() = default;
-    /// Another user takes the memory over, or it moves: nothing of this user's is in it any more.
+    /// Called when another user takes the memory over, or when it moves: none of this user's values
+    /// are in it any more.
     virtual void Evict() = 0;
   };
 
@@ -27,17 +28,17 @@ class TransientMemory {
   TransientMemory(const TransientMemory&) = delete;
   TransientMemory& operator=(const TransientMemory&) = delete;
 
-  /// `user` needs `bytes`, patterned or not (see Arena). Memory that is too small is allocated
-  /// anew. Throws std::bad_alloc when the backend has not enough.
+  /// Announces that `user` needs `bytes`, patterned or not (see Arena). Allocates the memory anew
+  /// if it is too small. Throws std::bad_alloc when the backend does not have enough.
   void Join(User* user, int64_t bytes, bool patterned);
-  /// Before `user` ends.
+  /// Must be called before `user` is destroyed.
   void Leave(User* user);
-  /// From now on the memory is `user`'s; evicts the one before, if it is another.
+  /// Gives the memory to `user`. Evicts the user before, if it is another one.
   void Take(User* user);
 
   Arena& arena() { return *arena_; }
   const Arena& arena() const { return *arena_; }
-  /// Bytes allocated: what the most demanding of those who joined asked for.
+  /// Bytes allocated: the most that any user that joined asked for.
   int64_t bytes() const;
   const std::shared_ptr<Backend>& backend() const { return backend_; }
 

@@ -6,10 +6,10 @@
 
 namespace layrub {
 
-/// Copies between the tiers of `backend`, which does nothing else meanwhile, and sets link_down,
-/// link_up, link_both and latency of `machine`, and, where there is a file, file_write and
-/// file_read. Takes two buffers of `bytes` on each tier; leaves alone what there is no room to
-/// measure.
+/// Measures copies between the tiers of `backend`, which must do nothing else meanwhile. Sets
+/// link_down, link_up, link_both and latency of `machine` and, if there is a file tier, file_write
+/// and file_read. Takes two buffers of `bytes` on each tier. Rates for which the buffers cannot be
+/// allocated stay as they are.
 void MeasureCopies(Backend* backend, int64_t bytes, Machine* machine);
 
 }  // namespace layrub

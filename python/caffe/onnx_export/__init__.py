@@ -1,17 +1,17 @@
-"""Writes a net as ONNX: what `layrub export` and caffe.export_onnx do.
+"""Writes a net as ONNX, for `layrub export` and caffe.export_onnx.
 
     import caffe
     net = caffe.Net('deploy.prototxt', 'net.caffemodel', caffe.TEST)
     caffe.export_onnx(net, 'net.onnx')
 
-Each layer becomes the operator of ONNX that does the same, or a few operators (docs/onnx.md). A layer that cannot be
-expressed is refused by name, never approximated.
+Each layer becomes the equivalent operator of ONNX, or a few operators (docs/onnx.md). A layer without an equivalent is
+refused by name, never approximated.
 """
 
 import numpy as np
 
 from ..proto import caffe_pb2
-from . import activation, conv, detection, math, norm, pooling, recurrent, shape  # noqa: F401  they fill the table of converters
+from . import activation, conv, detection, math, norm, pooling, recurrent, shape  # noqa: F401  they register converters
 from .builder import Builder, Value, make_model, save
 from .layer import CONVERTERS, LayerView, Refusal
 from .verify import Differs, compare, runs_of  # noqa: F401
@@ -19,7 +19,7 @@ from .verify import Differs, compare, runs_of  # noqa: F401
 OPSETS = range(13, 22)
 LOSSES = {'Accuracy', 'ContrastiveLoss', 'DetectionEvaluate', 'EuclideanLoss', 'HingeLoss', 'InfogainLoss', 'L1Loss',
           'MultiBoxLoss', 'MultinomialLogisticLoss', 'SigmoidCrossEntropyLoss', 'SmoothL1Loss', 'SoftmaxWithLoss'}
-FIRST_TARGET = {'ContrastiveLoss': 2, 'MultiBoxLoss': 3}  # from which bottom on there are labels; of others from 1 on
+FIRST_TARGET = {'ContrastiveLoss': 2, 'MultiBoxLoss': 3}  # index of the first bottom with labels; for others 1
 SAME_VALUE = {'Dropout'}  # in the TEST phase its top is its bottom
 NOTHING = {'Silence', 'HDF5Output'}
 VARYING = {'DetectionOutput': {2}, 'Filter': {0}}  # axes of tops whose sizes depend on values
@@ -36,7 +36,7 @@ class Exporter:
         self.values = {}  # blob -> the Value of its newest version
         self.inputs, self.left_out = [], []
         self.read = set()  # names of values that layers read
-        self.shown = set()  # blobs whose value another blob has as well
+        self.shown = set()  # blobs whose value another blob has, too
         self.last_writer = {top: i for i, layer in enumerate(self.layers) for top in layer.top}
         self.versions = {}
         self.has_run = False
@@ -45,13 +45,13 @@ class Exporter:
             self.g.take(name)
 
     def run(self):
-        """The Values of inputs and outputs."""
+        """Converts the net. Returns the Values of inputs and outputs."""
         kept = [i for i, layer in enumerate(self.layers) if layer.type not in LOSSES | NOTHING]
         self.left_out = [layer.name for layer in self.layers if layer.type in LOSSES]
         for i in kept:
             self.add(i)
         self.outputs = self.find_outputs()
-        self.g.keep_what_leads_to(value.name for value in self.outputs)
+        self.g.keep_needed_for(value.name for value in self.outputs)
         made = {name for node in self.g.nodes for name in node.output}
         self.converted = [(layer, bottoms, [top for top in tops if top.name in made])
                           for layer, bottoms, tops in self.converted if any(top.name in made for top in tops)]
@@ -80,7 +80,7 @@ class Exporter:
         if convert is None:
             view.refuse('there is no converter to ONNX for this type')
         self.g.prefix = layer.name
-        if self.fold and self.is_behind_batch_norm(i):
+        if self.fold and self.follows_batch_norm(i):
             made = norm.fold_scale(self.g, view)
         else:
             made = convert(self.g, view)
@@ -91,14 +91,14 @@ class Exporter:
         self.converted.append((layer, bottoms, [self.values[top] for top in layer.top]))
 
     def values_after(self, layer):
-        """What the tops are whatever the inputs are."""
+        """The values of tops that do not depend on the inputs."""
         if not self.has_run:
             self.forward()
         self.has_run = True
         return [np.array(self.net.blobs[top].data) for top in layer.top]
 
-    def is_behind_batch_norm(self, i):
-        """A Scale with parameters, and the only one that reads what the BatchNorm before it has made."""
+    def follows_batch_norm(self, i):
+        """Whether layer i is a Scale with parameters and the only reader of the BatchNorm before it."""
         layer, before = self.layers[i], self.layers[i - 1]
         return (layer.type == 'Scale' and before.type == 'BatchNorm' and list(layer.bottom) == list(before.top)
                 and self.g.nodes[-1].op_type == 'BatchNormalization' and not before.batch_norm_param.scale_bias
@@ -107,8 +107,8 @@ class Exporter:
                 and layer.scale_param.axis == 1 and layer.scale_param.num_axes == 1)
 
     def name_of(self, i, top):
-        """The blob's own name for its last version; those before are "conv1@0", "conv1@1". Of an input that is changed
-        in place, the input has the name."""
+        """The blob's own name for its last version; earlier ones are "conv1@0", "conv1@1". If an input is changed in
+        place, the input keeps the name."""
         if self.last_writer[top] == i and all(value.name != top for value in self.inputs):
             return top
         number = self.versions.get(top, 0)
@@ -116,7 +116,8 @@ class Exporter:
         return f'{top}@{number}'
 
     def find_outputs(self):
-        """What no layer that is kept reads, by the name of its blob. Labels, which losses alone read, are none."""
+        """The outputs: values that no exported layer reads, by the name of the blob. Labels, which only losses read,
+        are not outputs."""
         sources = {value.name for value in self.inputs}
         labels, predictions = set(), set()
         for layer in self.layers:
@@ -135,15 +136,15 @@ class Exporter:
         return outputs
 
     def forward(self):
-        """Runs what is exported; the tops of sources keep what they have."""
+        """Runs the exported layers. The tops of data layers keep their values."""
         for i, layer in enumerate(self.net.layers):
             if layer.type not in LOSSES | NOTHING and len(self.net._bottom_ids(i)) or layer.type == 'Parameter':
                 self.net._forward(i, i, True)
 
 
 def layers_of(net):
-    """The net's layers as it has read and completed them, without the Splits that it has added."""
-    layers, original = [], {}  # of a Split's top, the blob that it shows
+    """The net's layers as the net has completed them, without the Splits that it has added."""
+    layers, original = [], {}  # top of a Split -> the blob that it copies
     for each in net.layers:
         layer = caffe_pb2.LayerParameter.FromString(each._param)
         layer.bottom[:] = [original.get(bottom, bottom) for bottom in layer.bottom]
@@ -158,12 +159,12 @@ def export_onnx(net, path, opset=17, dynamic_batch=False, fold=False, verify=0):
     """Writes `net`, which is in the TEST phase, to `path`: an ONNX file of this opset.
 
     dynamic_batch: the first dimension of inputs and outputs is "N", any number. fold: a BatchNorm and the Scale behind
-    it become one operator. verify: so many random inputs go through the net and through ONNX Runtime before the file is
-    written.
+    it become one operator. verify: the number of random inputs on which the net and ONNX Runtime are compared before
+    the file is written.
 
-    Returns {'left_out': names of losses and accuracies, which are left out, 'differences': of each output the largest
-    difference as a part of its largest value}. Raises Refusal where a layer cannot be expressed, and Differs where
-    results differ; nothing is written then."""
+    Returns {'left_out': names of losses and accuracies, which are left out, 'differences': for each output the largest
+    difference relative to its largest value}. Raises Refusal if a layer cannot be expressed, and Differs if results
+    differ; then nothing is written."""
     if opset not in OPSETS:
         raise Refusal(f'opset {opset} is not one of {OPSETS[0]} to {OPSETS[-1]}')
     exporter = Exporter(net, opset, dynamic_batch, fold)

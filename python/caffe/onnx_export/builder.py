@@ -9,13 +9,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 from .._caffe import layrub_version
 
-# Reductions whose axes are an input from this version of the operators on; those of ReduceSum always are.
+# The version of the operators from which on the axes of reductions are an input; those of ReduceSum always are.
 AXES_AS_INPUT = 18
-LARGEST = 2**31 - 2**20  # bytes of a file of protobuf, with room for names
+LARGEST = 2**31 - 2**20  # bytes of a file of protobuf, with space left for names
 
 
 class Value:
-    """A value of the graph: its name in ONNX, and its shape for the batch of the net. The sizes of the axes `varying`
+    """A value of the graph: its name in ONNX, and its shape for the batch of the net. `varying`: axes whose sizes
     depend on values."""
 
     def __init__(self, name, shape, varying=()):
@@ -27,13 +27,13 @@ class Value:
 
 
 class Builder:
-    """Collects what a graph has. Functions take and return names of values; those for which no name is given get one
-    of the layer at hand: "pool1:2"."""
+    """Collects the nodes and constants of a graph. Functions take and return names of values; a value without a given
+    name gets one from the current layer: "pool1:2"."""
 
     def __init__(self, opset, dynamic_batch):
         self.opset, self.dynamic_batch = opset, dynamic_batch
         self.nodes, self.initializers = [], []
-        self.prefix = ''  # the layer at hand
+        self.prefix = ''  # the current layer
         self._taken = set()
         self._constants = {}
 
@@ -46,17 +46,17 @@ class Builder:
         return name
 
     def take(self, name):
-        """`name` is used by somebody else."""
+        """Reserves `name`."""
         self._taken.add(name)
 
     def node(self, op, inputs, output=None, outputs=1, **attributes):
-        """A node; the name of its output, or a list of names if there are several `outputs`."""
+        """Adds a node. Returns the name of its output, or a list of names if there are several `outputs`."""
         names = [output] if output else [self.fresh() for _ in range(outputs)]
         attributes = {key: value for key, value in attributes.items() if value is not None}
         self.nodes.append(helper.make_node(op, list(inputs), names, name=self.fresh(op), **attributes))
         return names[0] if len(names) == 1 else names
 
-    def keep_what_leads_to(self, outputs):
+    def keep_needed_for(self, outputs):
         """Drops nodes and constants that these values do not need."""
         wanted, kept = set(outputs), []
         for node in reversed(self.nodes):
@@ -67,7 +67,7 @@ class Builder:
         self.initializers = [each for each in self.initializers if each.name in wanted]
 
     def constant(self, array, hint='', dtype=np.float32):
-        """An initializer; equal small ones are there once."""
+        """Adds an initializer. Equal small ones are shared."""
         array = np.array(array, dtype=dtype, order='C')
         key = (array.dtype.str, array.shape, array.tobytes()) if array.size <= 16 else None
         if key in self._constants:
@@ -81,7 +81,7 @@ class Builder:
     def ints(self, values):
         return self.constant(np.array(values, np.int64), dtype=np.int64)
 
-    # Operators whose form depends on the version, or that need constants.
+    # Operators that differ between versions, or that need constants.
 
     def reduce(self, op, x, axes, keepdims=1, output=None):
         if op == 'ReduceSum' or self.opset >= AXES_AS_INPUT:
@@ -89,7 +89,7 @@ class Builder:
         return self.node(op, [x], output, axes=list(axes), keepdims=keepdims)
 
     def reshape(self, x, shape, output=None):
-        """0 copies a dimension of x; one -1 takes what is left."""
+        """Reshapes x. 0 copies a dimension of x; one -1 is computed from the others."""
         return self.node('Reshape', [x, self.ints(shape)], output)
 
     def binary(self, op, x, number, output=None):
@@ -100,7 +100,7 @@ class Builder:
         return self.node('Slice', [x, self.ints([begin]), self.ints([end]), self.ints([axis])], output)
 
     def pad(self, x, pads, value=0.0, output=None):
-        """`pads`: of each axis those before, then those behind."""
+        """`pads`: for each axis the padding before, then for each axis the padding after."""
         return self.node('Pad', [x, self.ints(pads), self.constant(np.float32(value))], output, mode='constant')
 
     def sizes(self, x, shape):
@@ -134,8 +134,8 @@ def make_model(builder, name, inputs, outputs):
 
 
 def save(model, path, check=True):
-    """Replaces `path` when all is written. Weights beyond 2 GB, which a file of protobuf cannot hold, go into
-    PATH.data beside it. check: by onnx's own checker, if it knows this version; it wants shapes of all inputs and outputs."""
+    """Replaces `path` once everything is written. Weights beyond 2 GB, which a protobuf file cannot hold, are written
+    to PATH.data. check: run onnx's checker if it knows this version; it needs the shapes of all inputs and outputs."""
     folder, name = os.path.split(os.path.abspath(path))
     with tempfile.TemporaryDirectory(dir=folder, prefix='.export') as temporary:
         part = os.path.join(temporary, name)

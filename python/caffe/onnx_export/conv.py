@@ -28,7 +28,7 @@ def convolution_attributes(layer):
 
 
 def weights(g, layer):
-    """Weights and bias as initializers; the bias is left out where there is none."""
+    """Weights and bias, if there is one, as initializers."""
     names = [g.constant(layer.blobs[0], 'weights')]
     if len(layer.blobs) > 1:
         names.append(g.constant(layer.blobs[1].reshape(-1), 'bias'))
@@ -77,7 +77,7 @@ def embed(g, layer):
 
 @converts('Im2col')
 def im2col(g, layer):
-    """As a convolution with a filter for each value of the kernel that has a single 1."""
+    """As a convolution that has, for each value of the kernel, a filter with a single 1."""
     attributes = convolution_attributes(layer)
     kernel, channels = attributes['kernel_shape'], layer.shape[1]
     values = int(np.prod(kernel))

@@ -11,7 +11,7 @@ LOWEST = np.finfo(np.float32).min
 
 @converts('PriorBox')
 def prior_box(g, layer):
-    """Constants: only the shapes of its bottoms matter."""
+    """As constants, because only the shapes of the bottoms matter."""
     return [g.node('Identity', [g.constant(layer.top_values()[0], 'boxes')], layer.y)]
 
 
@@ -23,9 +23,9 @@ def roi_pooling(g, layer):
 
 
 def bin_masks(g, first, last, scale, bins, size):
-    """Of regions from `first` to `last`, [R, 1] each: which of `size` places are in which of `bins` bins, [R, bins, size]
-    of 0 and 1; and how many places a bin has, [R, bins, 1], at least 1."""
-    def nearest(x):  # halves go away from zero; in double precision, where the sum is exact
+    """For regions from `first` to `last`, [R, 1] each, returns which of `size` places are in which of `bins` bins, [R,
+    bins, size] of 0 and 1, and the number of places in a bin, [R, bins, 1], at least 1."""
+    def nearest(x):  # halves are rounded away from zero, in double precision, in which the sum is exact
         wide = g.node('Cast', [x], to=DOUBLE)
         half = g.node('Add', [g.node('Abs', [wide]), g.constant(0.5, dtype=np.float64)])
         return g.node('Cast', [g.node('Mul', [g.node('Sign', [wide]), g.node('Floor', [half])])], to=FLOAT)
@@ -45,8 +45,8 @@ def bin_masks(g, first, last, scale, bins, size):
 
 @converts('PSROIPooling')
 def psroi_pooling(g, layer):
-    """Sums over a bin are products with the 0 and 1 of its columns, then of its rows. All items form one tall map; the rows
-    of other items have a 0."""
+    """Sums over a bin are matrix products with the 0s and 1s of its columns, then of its rows. All items form one tall
+    map, in which rows of other items have a 0."""
     param = layer.param.psroi_pooling_param
     outputs, k = param.output_dim, param.group_size
     items, _, height, width = layer.shape
@@ -62,7 +62,7 @@ def psroi_pooling(g, layer):
     maps = g.reshape(layer.x, [items, outputs, k, k, height, width])
     maps = g.reshape(g.node('Transpose', [maps], perm=[3, 2, 1, 0, 4, 5]), [k, -1, width])  # [j, (i, output, item, y), x]
     sums = g.node('MatMul', [maps, g.node('Transpose', [columns], perm=[1, 2, 0])])  # [j, (i, output, item, y), R]
-    # R, which may be any number, is what is left of the dimensions.
+    # R, which may be any number, is the dimension given as -1.
     sums = g.node('Mul', [g.reshape(sums, [k, k, outputs, items * height, -1]), rows])
     sums = g.node('Transpose', [g.reduce('ReduceSum', sums, [3], keepdims=0)], perm=[3, 2, 1, 0])  # [R, output, i, j]
     count = g.node('Mul', [g.reshape(rows_of_bin, [-1, 1, k, 1]), g.reshape(columns_of_bin, [-1, 1, 1, k])])
@@ -100,11 +100,11 @@ def count_up(g, count):
 
 
 def keep_best(g, places, keys, most, items):
-    """Of rows whose items are `places`, [M], in order: the numbers of those that are among the `most` of their item with
-    the largest keys. Equal ones: the first."""
+    """`places`, [M], are the items of rows, in order. Returns the numbers of the rows whose keys are among the `most`
+    largest of their item. Ties go to the first."""
     count = size_of(g, places)
     _, by_key = g.node('TopK', [keys, count], outputs=2, axis=0)
-    # No two rows have the same number, as some runtimes do not leave equal ones in their order.
+    # All numbers are different, because some runtimes do not sort stably.
     number = g.node('Add', [g.node('Mul', [g.node('Gather', [places, by_key]), count]), count_up(g, count)])
     _, by_item = g.node('TopK', [number, count], outputs=2, axis=0, largest=0)
     order = g.node('Gather', [by_key, by_item])  # by item, then by key
@@ -121,7 +121,7 @@ def keep_best(g, places, keys, most, items):
 
 @converts('DetectionOutput')
 def detection_output(g, layer):
-    """NonMaxSuppression, for which a class has boxes of its own where locations are not shared: each is an item then."""
+    """As NonMaxSuppression. If locations are not shared, each class has its own boxes and becomes an item."""
     param = layer.param.detection_output_param
     nms, classes = param.nms_param, param.num_classes
     if nms.eta != 1 and nms.nms_threshold > 0.5:
@@ -137,7 +137,7 @@ def detection_output(g, layer):
         scores = g.node('Gather', [scores, g.ints(labels)], axis=1)
         if sets > 1:
             boxes = g.node('Gather', [boxes, g.ints(labels)], axis=1)
-    # Of a box whose sides are the wrong way round nothing is hidden, as it has no area.
+    # A box with swapped sides has no area and suppresses nothing.
     low, high = g.cut(boxes, -1, 0, 2), g.cut(boxes, -1, 2, 4)
     areas = g.reshape(g.node('Concat', [low, g.node('Max', [low, high])], axis=-1), [-1, priors_of_item, 4])
     candidates, least = scores, param.confidence_threshold if param.HasField('confidence_threshold') else None
@@ -165,7 +165,7 @@ def detection_output(g, layer):
     rows = g.node('Concat', [g.node('Cast', [item], to=FLOAT), names, g.reshape(key, [-1, 1]), corners], axis=1)
     if param.keep_top_k >= 0:
         rows = g.node('Gather', [rows, keep_best(g, g.reshape(item, [-1]), key, param.keep_top_k, items)], axis=0)
-    # Where nothing at all is found: a row of -1 for each item.
+    # If nothing at all is found: a row of -1 for each item.
     nothing = g.node('Cast', [g.node('Equal', [size_of(g, rows), g.ints([0])])], to=INT64)
     empty = g.node('Cast', [g.reshape(count_up(g, g.node('Mul', [items, nothing])), [-1, 1])], to=FLOAT)
     empty = g.pad(empty, [0, 0, 0, 6], -1.0)

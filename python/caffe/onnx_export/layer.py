@@ -1,10 +1,10 @@
-"""What a converter of a layer is given, and the table of converters."""
+"""The view of a layer that converters get, and the table of converters."""
 
 CONVERTERS = {}  # layer type -> function(builder, layer): the names of the tops' values
 
 
 class Refusal(Exception):
-    """What cannot be expressed in ONNX, in a sentence that names it."""
+    """Something cannot be expressed in ONNX. The message is a sentence that names it."""
 
 
 def converts(*types):
@@ -21,7 +21,7 @@ class LayerView:
 
     def __init__(self, param, blobs, bottoms, top_shapes, top_names, top_values):
         self.param, self.blobs, self.bottoms = param, blobs, bottoms
-        self.top_values = top_values  # a function: what the tops are after a forward
+        self.top_values = top_values  # a function: the values of the tops after a forward pass
         self.top_shapes, self.top_names = top_shapes, top_names
 
     @property
@@ -39,7 +39,7 @@ class LayerView:
 
     @property
     def y(self):
-        """The name that the first top's value is to have."""
+        """The name for the first top's value."""
         return self.top_names[0]
 
     def axis(self, axis, rank=None):

@@ -17,7 +17,7 @@ def eltwise(g, layer):
 
 
 def chain(g, op, names, output):
-    """From the left, as Caffe adds."""
+    """Applies op from left to right, as Caffe does."""
     result = names[0]
     for i, name in enumerate(names[1:], start=2):
         result = g.node(op, [result, name], output if i == len(names) else None)

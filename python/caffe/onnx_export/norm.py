@@ -1,4 +1,4 @@
-"""Normalizations, and the scales and biases behind them."""
+"""Normalizations, and the scales and biases after them."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from .layer import converts
 
 
 def along(array, axis, rank):
-    """An array whose shape is a run of axes from `axis` on, shaped so that it is repeated over the others."""
+    """Reshapes an array whose axes are those from `axis` on so that it is broadcast over the others."""
     return array.reshape([1] * axis + list(array.shape) + [1] * (rank - axis - array.ndim))
 
 
@@ -53,7 +53,7 @@ def bn(g, layer):
 
 
 def operand(g, layer, axis, blob, hint):
-    """The second bottom, or the parameter `blob`, repeated over the axes that it does not have."""
+    """The second bottom, or the parameter `blob`, shaped to be broadcast over the axes that it does not have."""
     rank = len(layer.shape)
     if len(layer.bottoms) < 2:
         return g.constant(along(blob, axis, rank), hint)
@@ -78,7 +78,7 @@ def scale(g, layer):
 
 
 def fold_scale(g, layer):
-    """Into the BatchNormalization that has just been added, whose own scale is 1."""
+    """Folds a Scale into the BatchNormalization that was just added, whose own scale is 1."""
     node = g.nodes.pop()
     scale = layer.blobs[0].reshape(-1)
     bias = layer.blobs[1].reshape(-1) if layer.param.scale_param.bias_term else 0 * scale

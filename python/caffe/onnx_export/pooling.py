@@ -1,4 +1,4 @@
-"""Pooling, and what makes maps larger again."""
+"""Pooling and upsampling."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from .layer import converts
 
 
 def window(layer, param):
-    """Kernel, stride and padding, each of the two spatial axes."""
+    """Kernel, stride and padding, each for the two spatial axes."""
     if param.global_pooling:
         return list(layer.shape[2:]), [1, 1], [0, 0]
     kernel = [param.kernel_h, param.kernel_w] if param.HasField('kernel_h') else [param.kernel_size] * 2
@@ -16,13 +16,14 @@ def window(layer, param):
 
 
 def windows(size, kernel, stride, pad, count):
-    """Of `count` windows along an axis: where each begins and ends, Caffe's padding included, which ends with it."""
+    """Begin and end of each of `count` windows along an axis, clipped to Caffe's padding."""
     begins = np.arange(count) * stride - pad
     return begins, np.minimum(begins + kernel, size + pad)
 
 
 def pads_for(layer, sizes, kernel, stride, pad, counts):
-    """ONNX's padding that gives as many windows: Caffe rounds up, and leaves out those that begin beyond its padding."""
+    """The padding with which ONNX has as many windows. Caffe rounds their number up, and omits windows that begin
+    beyond its padding."""
     behind = [(n - 1) * s + k - size - p for n, s, k, size, p in zip(counts, stride, kernel, sizes, pad)]
     behind = [max(0, b) for b in behind]
     if any(b >= k for b, k in zip(behind, kernel)):
@@ -49,7 +50,7 @@ def pool(g, layer, x, method, kernel, stride, pad, counts, tops):
         in_plane = g.node('Mod', [places, g.constant(np.int64(np.prod(sizes)), dtype=np.int64)])
         return [g.node('Identity', [values], tops[0]), g.node('Cast', [in_plane], tops[1], to=1)]
     mean = {'count_include_pad': 1, **attributes}
-    if method == 2:  # what is to be expected: each value with the probability of its share of the window's sum
+    if method == 2:  # the expected value: the probability of each value is its share of the window's sum
         squares = g.node('AveragePool', [g.node('Mul', [x, x])], **mean)
         total = g.node('Max', [g.node('AveragePool', [x], **mean), g.constant(np.float32(np.finfo(np.float32).tiny))])
         return [g.node('Div', [squares, total], tops[0])]
@@ -57,7 +58,8 @@ def pool(g, layer, x, method, kernel, stride, pad, counts, tops):
     for size, k, s, p, n in zip(sizes, kernel, stride, pad, counts):
         begins, ends = windows(size, k, s, p, n)
         lengths.append((ends - begins).astype(np.float64))
-    factor = np.prod(kernel) / np.multiply.outer(*lengths)  # ONNX divides by the kernel, Caffe by what is not cut off
+    # ONNX divides by the kernel's size, Caffe by that of the clipped window
+    factor = np.prod(kernel) / np.multiply.outer(*lengths)
     if np.all(factor == 1):
         return [g.node('AveragePool', [x], tops[0], **mean)]
     return [g.binary('Mul', g.node('AveragePool', [x], **mean), factor[np.newaxis, np.newaxis], tops[0])]

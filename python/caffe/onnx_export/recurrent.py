@@ -1,4 +1,4 @@
-"""LSTM and RNN, step by step: ONNX's own operators know no marks of where sequences begin."""
+"""LSTM and RNN, step by step, because ONNX's own operators have no marks for the starts of sequences."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from .layer import converts
 
 
 class Steps:
-    """The steps of a recurrent layer whose inputs from x come from one product for all of them."""
+    """The steps of a recurrent layer. One product computes the contributions of x to all steps."""
 
     def __init__(self, g, layer, blobs):
         if g.dynamic_batch:
@@ -33,7 +33,7 @@ class Steps:
         return self.g.constant(np.zeros((self.items, self.outputs), np.float32), 'zeros')
 
     def step(self, t):
-        """What comes from x, and the mark: 0 where a sequence begins."""
+        """The contribution of x, and the mark: 0 where a sequence begins."""
         g = self.g
         x = g.reshape(g.cut(self.from_x, 0, t, t + 1), [self.items, -1])
         return x, g.reshape(g.cut(self.layer.bottoms[1].name, 0, t, t + 1), [self.items, 1])

@@ -1,10 +1,10 @@
-"""Layers that move values and change none."""
+"""Layers that move values without changing them."""
 
 from .layer import converts
 
 
 def new_shape(g, layer, shape):
-    """`shape` for Reshape: of a symbolic batch, the first dimension is copied, or follows from the rest."""
+    """`shape` for Reshape. With a symbolic batch, the first dimension is copied or computed from the others."""
     shape = list(shape)
     if g.dynamic_batch:
         batch = layer.shape[0]

@@ -8,11 +8,11 @@ from onnx import TensorProto, helper
 
 from .builder import save, tensor_info
 
-LIMIT = 1e-4  # of an output's largest value
+LIMIT = 1e-4  # relative to an output's largest value
 
 
 class Differs(Exception):
-    """The exported net gives other values."""
+    """The exported net computes other values."""
 
 
 def has_runtime():
@@ -24,7 +24,7 @@ def has_runtime():
 
 
 def runs_of(given):
-    """How many inputs a command compares: those that were asked for, else 3 where ONNX Runtime is found."""
+    """How many inputs a command compares: the given number, or else 3 if ONNX Runtime is found."""
     if given and not has_runtime():
         raise ValueError('--verify needs ONNX Runtime (pip install onnxruntime)')
     if given is None and not has_runtime():
@@ -43,13 +43,13 @@ def session_of(model, folder):
 
 
 def decides(layer):
-    """Whether a difference in the last bit of its bottoms can change its tops altogether."""
+    """Whether a difference in the last bit of its bottoms can change its tops by any amount."""
     return layer.type in ('ArgMax', 'DetectionOutput', 'Threshold') or (layer.type == 'Pooling' and len(layer.top) == 2)
 
 
 class Piece:
-    """What makes `outputs` of a graph from `inputs`, names of values, by itself in ONNX Runtime. types: those of inputs
-    that are not floats."""
+    """The part of a graph that computes `outputs` from `inputs` (names of values), run alone in ONNX Runtime. types:
+    types of inputs that are not floats."""
 
     def __init__(self, model, inputs, outputs, folder, types=None):
         given, wanted, nodes = set(inputs), set(outputs), []
@@ -67,16 +67,16 @@ class Piece:
         self.session = session_of(piece, folder) if self.outputs else None
 
     def run(self, values):
-        """`values`: a function of a value's name."""
+        """Runs the part. `values` is a function: name -> array."""
         if self.session is None:
             return {}
         return dict(zip(self.outputs, self.session.run(self.outputs, {name: values(name) for name in self.inputs})))
 
 
 def difference(ours, theirs, maker=''):
-    """The largest difference, as a part of the largest value; infinite where shapes differ. maker: the layer or operator
-    that has made them. ONNX Runtime computes some functions to a number of digits behind the point, so that of values that
-    are all close to 0 it has few: a hundredth counts as the largest value then."""
+    """The largest difference relative to the largest value; infinite if shapes differ. maker: the layer or operator
+    that computes them. ONNX Runtime computes some functions with a fixed absolute precision, so values close to 0 have
+    few correct digits; for these functions, the largest value counts as at least a hundredth."""
     if ours.shape != theirs.shape or not np.array_equal(np.isnan(ours), np.isnan(theirs)):
         return float('inf')
     if ours.size == 0:
@@ -86,8 +86,8 @@ def difference(ours, theirs, maker=''):
 
 
 def difference_of_detections(ours, theirs):
-    """The same of rows of item, label, score and box. A difference in the last bit of an overlap can hide a box: up to
-    one row in a hundred may be without a partner."""
+    """The same for rows of item, label, score and box. A difference in the last bit of an overlap can suppress a box,
+    so up to one row in a hundred may have no match."""
     rows = [x.reshape(-1, 7) for x in (ours, theirs)]
     limit, alone, worst = LIMIT * max(1, float(np.abs(ours).max())), 0, 0.0
     for some, others in (rows, rows[::-1]):
@@ -100,7 +100,8 @@ def difference_of_detections(ours, theirs):
 
 
 def random_values(random, exporter, name, shape):
-    """What the layers that read it may get: numbers of rows, of items, marks of sequences, or any values."""
+    """Random values that suit the layers that read the input: numbers of rows or items, marks of sequences, or any
+    values."""
     for layer in exporter.layers:
         if name not in layer.bottom:
             continue
@@ -110,7 +111,7 @@ def random_values(random, exporter, name, shape):
             return random.randint(0, exporter.shapes[layer.bottom[0]][0], shape)
         if layer.type in ('LSTM', 'RNN') and list(layer.bottom).index(name) == 1:
             marks = random.rand(*shape) < 0.8
-            marks[0] = 0  # the net would go on from the forward before, ONNX begins anew
+            marks[0] = 0  # the net would continue from the previous forward pass, but ONNX starts anew
             return marks
         if layer.type in ('ROIPooling', 'PSROIPooling') and layer.bottom[1] == name:
             return random_regions(random, exporter, layer, shape)
@@ -138,18 +139,17 @@ def random_regions(random, exporter, layer, shape):
 
 
 def random_priors(random, shape):
-    """Boxes, and the variances that SSD has."""
+    """Boxes, and SSD's variances."""
     low, size = random.uniform(0, 0.6, (shape[2] // 4, 2)), random.uniform(0.15, 0.4, (shape[2] // 4, 2))
     boxes = np.concatenate([low, low + size], 1).reshape(-1)
     return np.stack([boxes, np.tile([0.1, 0.1, 0.2, 0.2], shape[2] // 4)])[np.newaxis, :shape[1]]
 
 
 def compare(net, exporter, model, inputs, count):
-    """Runs `count` random inputs through both; of each output its largest difference. Raises Differs, which names
-    the first layer whose value differs, if one is above LIMIT.
-
-    Layers that decide, such as ArgMax, get their bottoms from the net, and so does what follows them: the bottoms must
-    agree, and so must what is decided on the same bottoms."""
+    """Runs `count` random inputs through both. Returns the largest difference of each output. If one is above LIMIT,
+    raises Differs, which names the first layer whose value differs. For layers that decide, such as ArgMax, ONNX
+    Runtime gets the net's bottoms, as do the layers after them: both the bottoms and the decisions from the same
+    bottoms must agree."""
     random = np.random.RandomState(1)
     blob_of = exporter.blob_of
     deciding = [made for made in exporter.converted
@@ -190,7 +190,7 @@ def compare(net, exporter, model, inputs, count):
 
 
 def first_difference(exporter, model, value_of, inputs, folder):
-    """Which layer differs first."""
+    """Names the first layer that differs."""
     makers = {value.name: layer for layer, _, tops in exporter.converted for value in tops
               if value.name in exporter.blob_of and value.name not in inputs and value_of(value.name).size}
     for name, theirs in Piece(model, inputs, makers, folder).run(value_of).items():

@@ -1,10 +1,10 @@
-"""Reads an ONNX file as a net: what `layrub import` and caffe.import_onnx do.
+"""Reads an ONNX file as a net, for `layrub import` and caffe.import_onnx.
 
     import caffe
     caffe.import_onnx('net.onnx', 'net')  # writes net.prototxt and net.caffemodel
     net = caffe.Net('net.prototxt', 'net.caffemodel', caffe.TEST)
 
-Each node becomes the layer that does the same, or a few layers (docs/onnx.md). What has no layer is listed whole.
+Each node becomes the equivalent layer, or a few layers (docs/onnx.md). All nodes without an equivalent are listed.
 """
 
 import os
@@ -17,20 +17,20 @@ from onnx import TensorProto
 from ..onnx_export.layer import Refusal
 from ..onnx_export.verify import LIMIT, Differs, Piece, difference
 from ..proto import caffe_pb2
-from . import operators, shapes, spatial  # noqa: F401  they fill the table of readers
+from . import operators, shapes, spatial  # noqa: F401  they register readers
 from .graph import Graph
 from .writer import READERS, Writer
 
 
 def import_onnx(path, prefix, batch=0, input_shapes=None, verify=0):
-    """Writes what the ONNX file `path` has as PREFIX.prototxt and PREFIX.caffemodel.
+    """Writes the ONNX file `path` as PREFIX.prototxt and PREFIX.caffemodel.
 
-    batch: the first dimension of the inputs; 0: as the file says, and 1 where it does not. input_shapes: for inputs whose
-    other dimensions the file does not say, {name: those dimensions}. verify: so many random inputs go through the net and
-    through ONNX Runtime before the files take their places.
+    batch: the first dimension of the inputs; 0: that of the file, or 1 if the file leaves it open. input_shapes: {name:
+    dimensions} for inputs whose other dimensions the file leaves open. verify: the number of random inputs on which the
+    net and ONNX Runtime are compared before the files are written.
 
-    Returns {name of an output: its largest difference, as a part of its largest value}. Raises Refusal, which lists every
-    node that has no layer, and Differs where results differ; nothing is written then."""
+    Returns {name of an output: its largest difference relative to its largest value}. Raises Refusal, which lists every
+    node without a layer, and Differs if results differ; then nothing is written."""
     graph = Graph(path, batch, input_shapes or {})
     writer = Writer(graph)
     problems = []
@@ -43,7 +43,7 @@ def import_onnx(path, prefix, batch=0, input_shapes=None, verify=0):
             writer.blobs.update((name, name) for name in node.output if name)
     for name in graph.outputs:
         if not problems:
-            writer.blob(name)  # of a constant, a layer
+            writer.blob(name)  # makes a layer for a constant
     if problems:
         raise Refusal(f'{path} has what no layer does:\n' + '\n'.join(problems))
     folder, base = os.path.split(os.path.abspath(prefix))
@@ -68,7 +68,7 @@ def read(writer, node):
 
 
 def save(net, source, prefix):
-    """Layers as text, and with their parameters as a .caffemodel."""
+    """Writes the layers as text, and with their parameters as a .caffemodel."""
     with open(prefix + '.caffemodel', 'wb') as file:
         file.write(net.SerializeToString())
     text = caffe_pb2.NetParameter()
@@ -81,7 +81,8 @@ def save(net, source, prefix):
 
 
 def compare(graph, writer, prefix, count):
-    """Runs `count` random inputs through the net and through ONNX Runtime; of each output its largest difference."""
+    """Runs `count` random inputs through the net and through ONNX Runtime. Returns the largest difference of each
+    output."""
     import caffe
     net = caffe.Net(prefix + '.prototxt', caffe.TEST, weights=prefix + '.caffemodel')
     random = np.random.RandomState(1)
@@ -105,7 +106,7 @@ def compare(graph, writer, prefix, count):
 
 
 def random_values(random, graph, name):
-    """Rows of a table where it is asked for them, else any values."""
+    """Numbers of a table's rows if it indexes one, else any values."""
     shape = graph.shapes[name]
     if graph.types[name] == TensorProto.FLOAT:
         return random.uniform(-1, 1, shape).astype(np.float32)
@@ -116,7 +117,7 @@ def random_values(random, graph, name):
 
 
 def first_difference(graph, writer, net, inputs, feeds, folder):
-    """Which node differs first."""
+    """Names the first node that differs."""
     makers = {name: node for node in graph.nodes for name in node.output if writer.blobs.get(name) == name and name in graph.users}
     for name, theirs in Piece(graph.model, inputs, makers, folder, graph.types).run(feeds.get).items():
         found = difference(net.blobs[name].data, theirs, makers[name].op_type)

@@ -19,7 +19,7 @@ def parse():
 
 
 def parse_shapes(text):
-    """'3,224,224', of every input, has the name ''; 'a:3,224,224,b:16' is of two."""
+    """'3,224,224', for every input, gets the name ''; 'a:3,224,224,b:16' is for two inputs."""
     shape, found = r'(?:([^:,]+):)?(\d+(?:,\d+)*)', {}
     if text and not re.fullmatch(f'{shape}(?:,{shape})*', text):
         raise ValueError(f'--data_shape={text}: it is C,H,W or INPUT:C,H,W')

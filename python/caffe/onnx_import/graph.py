@@ -6,14 +6,14 @@ from onnx import helper, numpy_helper, shape_inference
 
 from ..onnx_export.layer import Refusal
 
-SMALL = 1024  # values of an initializer that the inference of shapes may need
+SMALL = 1024  # most values of an initializer that shape inference may need
 
 
 class Graph:
     """A graph whose shapes are all known, without the nodes that compute shapes or other constants.
 
-    nodes: what is left, each needed for an output. constants: name -> array. shapes: name -> tuple. inputs: names that
-    are fed. outputs: names. users: name -> how many nodes or outputs read it."""
+    nodes: the remaining nodes, each needed for an output. constants: name -> array. shapes: name -> tuple. inputs,
+    outputs: names. users: name -> how many nodes or outputs read it."""
 
     def __init__(self, path, batch, shapes):
         self.path = path
@@ -46,7 +46,7 @@ class Graph:
         self.drop_unused()
 
     def infer(self):
-        """Fills `shapes`. Large constants are told by their shapes alone."""
+        """Fills `shapes`. Only the shapes of large constants are used."""
         inputs = [helper.make_tensor_value_info(name, self.types[name], self.shapes[name]) for name in self.inputs]
         initializers = []
         for name, array in self.constants.items():
@@ -73,7 +73,7 @@ class Graph:
         return True
 
     def fold(self):
-        """Computes nodes of constants; whether there were any."""
+        """Evaluates nodes whose inputs are constants. Returns whether there were any."""
         left = []
         for node in self.nodes:
             made = constant_outputs(node, self)
@@ -98,7 +98,7 @@ class Graph:
         self.nodes = kept[::-1]
 
     def constant(self, name):
-        """The array, or None."""
+        """The array of a constant; None if it is not one."""
         return self.constants.get(name) if name else None
 
     def shape(self, name):
@@ -108,7 +108,7 @@ class Graph:
 
 
 def fixed_shape(path, info, batch, shapes):
-    """The shape of an input: what is not fixed is the batch, or must be given."""
+    """The shape of an input. A dimension that the file leaves open must be the batch or be given."""
     dims = [dim.dim_value if dim.HasField('dim_value') and dim.dim_value > 0 else None
             for dim in info.type.tensor_type.shape.dim]
     if dims and (dims[0] is None or batch):
@@ -135,7 +135,7 @@ def attribute(node, name, default=None):
 
 
 def constant_outputs(node, graph):
-    """The values of a node whose inputs are constants, or that asks for a shape; None of others."""
+    """The values of a node whose inputs are constants or that computes a shape; None for others."""
     if node.op_type == 'Shape' and node.input[0] in graph.shapes:
         shape = graph.shapes[node.input[0]]
         return [np.array(shape[attribute(node, 'start', 0):attribute(node, 'end', len(shape))], np.int64)]
@@ -148,7 +148,7 @@ def constant_outputs(node, graph):
     try:
         return [np.asarray(compute(node, *inputs))]
     except (ValueError, IndexError, TypeError):
-        return None  # its converter says what is wrong
+        return None  # its converter reports the error
 
 
 def axes_of(node, given, name='axes'):

@@ -6,8 +6,8 @@ from .writer import LARGEST, reads
 
 
 def run_of(small, large):
-    """The axes [begin, end) of `large` along which an array of shape `small` has values of its own, where they are one run
-    of axes; None if not."""
+    """The axes [begin, end) of `large` along which an array of shape `small` is not broadcast; None if they are not
+    consecutive."""
     if len(small) > len(large):
         return None
     full = (1,) * (len(large) - len(small)) + tuple(small)
@@ -46,7 +46,7 @@ def with_constant(w, operator, name, array, swapped):
 
 
 def swish(w, x, gate):
-    """Makes one layer of x sigmoid(x), if nothing else reads the sigmoid. Returns whether it has."""
+    """Turns x sigmoid(x) into one layer, if nothing else reads the sigmoid. Returns whether it did."""
     maker = w.made_by.get(gate)
     if (maker is None or maker.type != 'Sigmoid' or list(maker.bottom) != [w.blobs.get(x)] or w.graph.users[gate] > 1):
         return False
@@ -224,7 +224,7 @@ def arg_max(w, node):
 @reads('Greater', 'Less')
 def greater(w, node):
     x, number = (1, 0) if w.constant(node.input[0]) is not None else (0, 1)
-    below = (node.op_type == 'Less') != (number == 0)  # whether smaller values give 1
+    below = (node.op_type == 'Less') != (number == 0)  # whether the result is 1 for smaller values
     blob, threshold = w.blob(node.input[x]), w.number(node.input[number])
     if below:
         blob, threshold = w.power(blob, scale=-1), -threshold
@@ -291,7 +291,7 @@ def batch_norm(w, node):
 
 @reads('InstanceNormalization')
 def instance_norm(w, node):
-    """Channels of items as channels of one item, by the statistics of what it has."""
+    """Treats the channels of all items as channels of one item and normalizes by its statistics."""
     scale, bias = (w.constant(name) for name in node.input[1:3])
     if scale is None or bias is None:
         w.refuse('its scale is no constant')

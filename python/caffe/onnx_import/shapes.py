@@ -1,4 +1,4 @@
-"""Operators that move values and change none."""
+"""Operators that move values without changing them."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Convolutions, pooling, and what makes maps larger."""
+"""Convolutions, pooling and upsampling."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from .writer import reads
 
 
 def pads_of(w, node, sizes, kernel, stride, dilation):
-    """Padding before and behind each spatial axis."""
+    """Padding before and after each spatial axis."""
     axes = len(sizes)
     how = w.attribute('auto_pad', 'NOTSET')
     if how in ('NOTSET', 'VALID'):
@@ -23,7 +23,7 @@ def pads_of(w, node, sizes, kernel, stride, dilation):
 
 @reads('Pad')
 def pad(w, node):
-    """Zeros around maps, which the convolution behind takes along."""
+    """Zeros around maps, which become padding of the convolution that follows."""
     pads = w.given('pads', 1)
     rank = len(w.shape(node.input[0]))
     value = w.attribute('value', w.number(list(node.input + ['', ''])[2], 0.0) if len(node.input) > 2 else 0.0)
@@ -38,7 +38,7 @@ def pad(w, node):
 
 
 def set_windows(param, kernel, pad, stride, dilation):
-    """What a convolution has for each spatial axis: one value where all are the same, none where it is the default."""
+    """Sets a convolution's fields: one value if all spatial axes have the same, none if it is the default."""
     for values, default, name in ((kernel, None, 'kernel_size'), (pad, 0, 'pad'), (stride, 1, 'stride'), (dilation, 1, 'dilation')):
         if set(values) != {default}:
             getattr(param, name).extend(values[:1] if len(set(values)) == 1 else values)
@@ -62,7 +62,7 @@ def conv(w, node):
     if name in w.padding:
         name, more_before, more_behind = w.padding[name]
         before, behind = ([int(a + b) for a, b in zip(*each)] for each in ((before, more_before), (behind, more_behind)))
-    # Caffe pads both sides alike. A kernel that begins or ends with zeros gives the rest.
+    # Caffe pads both sides equally. Zeros at the begin or end of the kernel make up the difference.
     for axis, (b, e, d) in enumerate(zip(before, behind, dilation)):
         if b == e:
             continue
@@ -89,7 +89,7 @@ def conv_transpose(w, node):
         w.refuse('its padding follows from the size of its output (auto_pad, output_shape)')
     before = list(pads[:axes]) if pads else [0] * axes
     full = [(size - 1) * s + (k - 1) * d + 1 for size, k, s, d in zip(shape[2:], kernel, stride, dilation)]
-    # Places beyond the last window have the bias alone: of a kernel that ends with zeros.
+    # Places beyond the last window get only the bias, by zeros at the end of the kernel.
     for axis in range(axes):
         lacking = before[axis] + out[axis + 2] - full[axis]
         if lacking > 0:
@@ -118,7 +118,7 @@ def caffe_count(size, k, s, p, up):
 
 
 def inside(begins, k, size):
-    """Of each window, where it begins and ends within its map."""
+    """Begin and end of each window, clipped to its map."""
     return np.clip(begins, 0, size), np.clip(begins + k, 0, size)
 
 
@@ -162,8 +162,7 @@ def pool(w, node):
 
 
 def pad_and_rounding(sizes, counts, kernel, stride, before):
-    """Caffe's padding, and whether it rounds up, with which the windows have the same places of the map; None if there
-    is none."""
+    """The padding, and whether to round up, with which Caffe's windows have the same places; None if there is none."""
     for up in (True, False):
         pads = []
         for size, count, k, s, b in zip(sizes, counts, kernel, stride, before):
@@ -213,7 +212,7 @@ def resize(w, node):
     elif mode == 'linear' and where == 'align_corners':
         param = w.layer('Interp', [x], [w.top()]).interp_param
         param.height, param.width = out[2:]
-    else:  # a product with constant weights for each axis
+    else:  # a matrix product with constant weights for each axis
         for last, matrix in ((False, matrices[1]), (True, matrices[0])):
             y = w.between()
             param = w.layer('InnerProduct', [x], [y], [matrix], frozen=True).inner_product_param
@@ -222,7 +221,7 @@ def resize(w, node):
 
 
 def weights_of(w, mode, where, size, count, ratio):
-    """[count, size]: what each place of the result takes of those before."""
+    """[count, size]: the weight of each old place in each new one."""
     places = np.arange(count)
     if where == 'align_corners':
         at = places * ((size - 1) / (count - 1)) if count > 1 else 0.0 * places

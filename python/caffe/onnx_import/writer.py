@@ -11,7 +11,7 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 def reads(*operators):
-    """Decorates what turns nodes of these operators into layers."""
+    """Decorates a function that turns nodes of these operators into layers."""
     def register(function):
         for operator in operators:
             READERS[operator] = function
@@ -20,7 +20,7 @@ def reads(*operators):
 
 
 def packed_floats(field, array):
-    """A repeated field of floats as protobuf writes it: many times faster than element by element."""
+    """The serialized form of a repeated field of floats. Much faster than adding element by element."""
     head, size = bytearray([field << 3 | 2]), array.size * 4
     while size > 127:
         head.append(size & 127 | 128)
@@ -30,15 +30,16 @@ def packed_floats(field, array):
 
 
 class Writer:
-    """The layers so far. Values of the graph keep their names as blobs."""
+    """Collects layers. Values of the graph keep their names as blobs."""
 
     def __init__(self, graph):
         self.graph = graph
         self.net = caffe_pb2.NetParameter(name=graph.name)
-        self.blobs = {}  # value of the graph -> blob that has it
-        self.made_by = {}  # blob -> the layer that made it last
-        self.padding = {}  # value -> (value before, pads of its spatial axes), of a Pad that a convolution takes along
-        self.node = None  # the node at hand
+        self.blobs = {}  # value of the graph -> blob that holds it
+        self.made_by = {}  # blob -> the last layer that writes it
+        # value -> (value before, pads of its spatial axes), for a Pad that becomes padding of a convolution
+        self.padding = {}
+        self.node = None  # the current node
         self._layer_names, self._blob_names = set(), set(graph.shapes)
         for name in graph.inputs:
             if name in graph.users:
@@ -53,7 +54,7 @@ class Writer:
         return self.graph.constant(name)
 
     def number(self, name, default=None):
-        """The only value of a constant, as a float; `default` for an input that is left out."""
+        """The only value of a constant, as a float; `default` for an omitted input."""
         if not name:
             return default
         array = self.constant(name)
@@ -65,7 +66,7 @@ class Writer:
         return attribute(self.node, name, default)
 
     def given(self, name, index):
-        """Numbers that are an attribute in older versions of an operator and the input `index` in newer ones; None where
+        """Numbers that are an attribute in older versions of an operator and the input `index` in newer ones; None if
         there are none."""
         values = self.attribute(name)
         if values is not None:
@@ -84,7 +85,7 @@ class Writer:
         raise Refusal(why)
 
     def fresh(self, hint):
-        """The name of a blob between two layers."""
+        """A new name for a blob between two layers."""
         name, number = hint, 0
         while name in self._blob_names:
             number += 1
@@ -96,18 +97,18 @@ class Writer:
         return self.fresh(f'{self.node.output[0]}/')
 
     def blob(self, name):
-        """The blob that has a value; that of a constant is a Parameter layer's."""
+        """The blob that holds a value; for a constant, the top of a Parameter layer."""
         if name not in self.blobs:
             array = self.constant(name)
             if array is None:
-                self.refuse(f'{name} is not there')  # the node that makes it has been refused
+                self.refuse(f'{name} is not there')  # the node that computes it has been refused
             layer = self.layer('Parameter', [], [name], [array], name=name, frozen=True)
             layer.parameter_param.shape.dim.extend(array.shape)
             self.blobs[name] = name
         return self.blobs[name]
 
     def layer(self, kind, bottoms, tops, blobs=(), name=None, frozen=False):
-        """Adds a layer whose bottoms and tops are blobs. frozen: training leaves its blobs as they are."""
+        """Adds a layer whose bottoms and tops are blobs. frozen: training does not change its blobs."""
         base = name or self.node.name
         if name is None and base in self._layer_names:
             base = f'{base}/{kind.lower()}'
@@ -134,10 +135,10 @@ class Writer:
         return name
 
     def same(self, name):
-        """The node's output is the value `name`."""
+        """Makes the node's output the value `name`."""
         self.blobs[self.node.output[0]] = self.blob(name)
 
-    # Layers that several operators need. Each takes a blob, and the blob it makes: a new one where `top` is None.
+    # Layers that several operators need. Each takes its bottom, and its top, which is a new blob if `top` is None.
 
     def power(self, bottom, top=None, power=1.0, scale=1.0, shift=0.0):
         top = top or self.between()
@@ -148,7 +149,7 @@ class Writer:
         return top
 
     def reshape(self, bottom, old, new, top=None):
-        """From the shape `old` to `new`; the batch stays what it is."""
+        """Reshapes from `old` to `new`, keeping the batch."""
         if tuple(old) == tuple(new) and top is None:
             return bottom
         top = top or self.between()
@@ -157,7 +158,7 @@ class Writer:
         if old and new and old[0] == new[0]:
             dims[0] = 0
         elif old and new and (new[0] % old[0] == 0 or old[0] % new[0] == 0):
-            dims[0] = -1  # the batch and other axes together
+            dims[0] = -1  # the batch is joined with other axes
         shape.dim.extend(dims)
         shape.SetInParent()
         return top
@@ -187,7 +188,7 @@ class Writer:
         return top
 
     def tile(self, bottom, old, new, top=None):
-        """Repeats along the axes that `old` has not, or where it has one place, up to the shape `new`."""
+        """Broadcasts from the shape `old` to `new`."""
         full = (1,) * (len(new) - len(old)) + tuple(old)
         axes = [axis for axis in range(len(new)) if full[axis] != new[axis]]
         bottom = self.reshape(bottom, old, full, None if axes else top)
@@ -210,7 +211,7 @@ class Writer:
         return top
 
     def times(self, bottom, factor, axis, top=None):
-        """A Scale by a constant array whose first axis is `axis` of the bottom."""
+        """Multiplies by a constant array (a Scale) whose first axis is `axis` of the bottom."""
         top = top or self.between()
         param = self.layer('Scale', [bottom], [top], [factor], frozen=True).scale_param
         param.axis, param.num_axes = axis, np.ndim(factor)

@@ -34,7 +34,8 @@ vector<int> ShapeOf(const BlobProto& proto) {
   return ToShape(proto.shape());
 }
 
-/// To what `memory` returns, which is taken only for as many values as there are.
+/// Copies `from` to the address that `memory` returns. Calls `memory` only if the number of values
+/// matches.
 template <typename From, typename Memory>
 void CopyValues(const google::protobuf::RepeatedField<From>& from, int count, const char* what,
                 const Memory& memory) {
@@ -107,7 +108,7 @@ int Blob<Dtype>::count(int start_axis, int end_axis) const {
   CHECK_LE(start_axis, end_axis);
   CHECK_GE(start_axis, 0);
   CHECK_LE(end_axis, num_axes());
-  // Some axes of a blob without values may have more than all of them.
+  // A blob without values (one axis is 0) may still have more than INT_MAX along some of its axes.
   int64_t count = 1;
   for (int i = start_axis; i < end_axis; ++i) {
     count *= shape_[i];
@@ -235,13 +236,13 @@ const int* Blob<Dtype>::gpu_shape() const {
 
 namespace {
 
-/// Makes `data` take the `size` bytes of its user's; true where it was of another size, and `diff`
-/// with it.
+/// Prepares `data` for `size` bytes of user memory. If its size was different, replaces `data` and
+/// `diff` and returns true.
 bool TakeOwn(size_t size, shared_ptr<SyncedMemory>* data, shared_ptr<SyncedMemory>* diff) {
-  const bool resized = (*data)->size() != size;  // the user's memory has exactly count() values
+  const bool resized = (*data)->size() != size;  // user memory has exactly count() values
   const Binding* const binding = (*data)->binding();
-  // A layer at work points its planned top at memory of its own: the top lets go of the plan's
-  // memory, and the net copies the value there when the layer is done.
+  // A running layer makes its planned top use memory of its own. The top leaves the plan's memory,
+  // and the net copies the value there when the layer is done.
   if (resized || (binding && binding->writable)) data->reset(new SyncedMemory(size));
   if (resized) diff->reset(new SyncedMemory(size));
   return resized;
@@ -265,13 +266,13 @@ void Blob<Dtype>::set_gpu_data(Dtype* data) {
 
 namespace {
 
-/// Whether the current values are on the device, or are to come there.
+/// Whether the values are on the device, or will be allocated there.
 bool OnDevice(const SyncedMemory& memory) {
   return ModeDevice() && memory.head() != SyncedMemory::HEAD_AT_CPU;
 }
 
-// Blobs of integers hold indices: they have no norms. Sums are those of the mode's device wherever
-// the values are, so that they have the same bits with and without a plan.
+// Blobs of integers hold indices and have no norms. Sums are computed on the mode's device,
+// wherever the values are, so that they have the same bits with and without a plan.
 template <typename Dtype>
 Dtype SumOfMagnitudes(int count, SyncedMemory* memory) {
   if constexpr (std::is_floating_point_v<Dtype>) {

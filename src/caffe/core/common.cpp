@@ -49,7 +49,7 @@ bool IsGpu(int id) { return id >= 0 && id < layrub::GpuCount(); }
 }  // namespace
 
 void Caffe::SetDevice(const int device_id) {
-  CHECK_GT(layrub::GpuCount(), 0) << layrub::WhyNoGpu();
+  CHECK_GT(layrub::GpuCount(), 0) << layrub::NoGpuReason();
   CHECK(IsGpu(device_id)) << "There is no GPU " << device_id
                           << ": the GPUs of this machine are 0 to " << layrub::GpuCount() - 1
                           << ".";
@@ -63,7 +63,7 @@ void Caffe::UseDevice(layrub::Device* device) {
 
 layrub::Device& Caffe::device() {
   if (!Get().device_) {
-    CHECK_GT(layrub::GpuCount(), 0) << layrub::WhyNoGpu();
+    CHECK_GT(layrub::GpuCount(), 0) << layrub::NoGpuReason();
     SetDevice(0);
   }
   return *Get().device_;
@@ -76,7 +76,7 @@ layrub::Device* ModeDevice() {
 
 void Caffe::DeviceQuery() {
   if (!chosen_device() && layrub::GpuCount() == 0) {
-    std::cout << "No GPU: " << layrub::WhyNoGpu() << "\nDevice: cpu, "
+    std::cout << "No GPU: " << layrub::NoGpuReason() << "\nDevice: cpu, "
               << std::thread::hardware_concurrency() << " hardware threads\n";
     return;
   }

@@ -132,7 +132,7 @@ void BilinearFiller<Dtype>::Fill(Blob<Dtype>* blob) {
 
 namespace {
 
-/// For nets whose contents nobody will read: refuses what the filler of its type would.
+/// For nets whose contents nobody will read. Rejects what the filler of its type would reject.
 template <typename Dtype>
 class UntouchedFiller : public Filler<Dtype> {
  public:
@@ -145,8 +145,7 @@ class UntouchedFiller : public Filler<Dtype> {
   }
 };
 
-/// A whole number from min to max, each equally likely: labels for data that is made up. Layrub's
-/// own; Caffe has no such filler.
+/// Uniform integers from min to max, for synthetic labels. Layrub's own: Caffe has no such filler.
 template <typename Dtype>
 class IntegerFiller : public Filler<Dtype> {
  public:
@@ -193,8 +192,8 @@ std::vector<string> FillerTypes() {
 
 namespace {
 
-/// Of a layer of a net that is divided among devices: draws the values of the whole parameter, and
-/// keeps those that this device has, so that all devices together begin as one would.
+/// For a layer of a net that is divided among devices. Draws the values of the whole parameter and
+/// keeps those of this device's part, so that all devices together begin as one device would.
 template <typename Dtype>
 class PartFiller : public Filler<Dtype> {
  public:

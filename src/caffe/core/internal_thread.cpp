@@ -24,7 +24,7 @@ void InternalThread::StartInternalThread() {
   const int solver_rank = Caffe::solver_rank();
   const bool multiprocess = Caffe::multiprocess();
   try {
-    thread_.reset(new layrub::OfProcess<boost::thread>(
+    thread_.reset(new layrub::PerProcess<boost::thread>(
         &InternalThread::Entry, this, device, mode, seed, solver_count, solver_rank, multiprocess));
   } catch (std::exception& e) {
     LOG(FATAL) << "Cannot start a thread: " << e.what();
@@ -42,15 +42,16 @@ void InternalThread::Entry(layrub::Device* device, Caffe::Brew mode, unsigned in
   try {
     InternalThreadEntry();
   } catch (const Error&) {
-    // Logged where it was thrown. Who waits for what the thread makes is for the subclass to tell.
+    // The error was logged where it was thrown. The subclass must report it to those who wait for
+    // the thread.
   }
 }
 
 void InternalThread::StopInternalThread() {
   if (!is_started()) return;
   (*thread_)->interrupt();
-  // Whoever asks the caller itself to stop is heard at its next wait: here the thread still uses
-  // what is about to go.
+  // Requests to interrupt the caller are served at its next wait: here the thread still uses
+  // members that are about to be destroyed.
   const boost::this_thread::disable_interruption uninterrupted;
   (*thread_)->join();
 }

@@ -7,8 +7,9 @@
 
 namespace caffe {
 
-int FirstUsableForm(const vector<OperandForm>& forms, const vector<bool>& bottom_overwritten,
-                    const vector<bool>& top_overwritten) {
+int FirstUsableVariant(const vector<OperandVariant>& variants,
+                       const vector<bool>& bottom_overwritten,
+                       const vector<bool>& top_overwritten) {
   const auto flag = [](const vector<bool>& flags, int i) {
     return i < static_cast<int>(flags.size()) && flags[i];
   };
@@ -16,8 +17,8 @@ int FirstUsableForm(const vector<OperandForm>& forms, const vector<bool>& bottom
     return (operand.kind == Operand::kBottomData && flag(bottom_overwritten, operand.index)) ||
            (operand.kind == Operand::kTopData && flag(top_overwritten, operand.index));
   };
-  for (size_t i = 0; i < forms.size(); ++i) {
-    if (std::none_of(forms[i].reads.begin(), forms[i].reads.end(), overwritten))
+  for (size_t i = 0; i < variants.size(); ++i) {
+    if (std::none_of(variants[i].reads.begin(), variants[i].reads.end(), overwritten))
       return static_cast<int>(i);
   }
   return -1;
@@ -59,7 +60,7 @@ void Layer<Dtype>::Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blob
   if (!planned_ || run_.unplanned_buffers)
     PrepareDirect(bottom, top, vector<bool>(bottom.size(), true), true);
   if (Caffe::mode() == Caffe::GPU) {
-    Caffe::device().MakeCurrent();  // for kernels of users, whatever was copied before
+    Caffe::device().MakeCurrent();  // for users' kernels; copies may have changed it
     Forward_gpu(bottom, top);
   } else {
     Forward_cpu(bottom, top);
@@ -77,7 +78,7 @@ void Layer<Dtype>::AddLoss(const vector<Blob<Dtype>*>& top, PendingReads* reads,
       *loss += caffe_cpu_dot(count, top[i]->cpu_data(), top[i]->cpu_diff());
       continue;
     }
-    // The diff holds this weight since set-up: the host need not wait for it too.
+    // The diff has held this weight since set-up, so the host need not wait for the diff too.
     const auto add = [=](const void* of_top) {
       const auto* const values = static_cast<const Dtype*>(of_top);
       Dtype sum = 0;
@@ -106,14 +107,15 @@ void Layer<Dtype>::Backward(const vector<Blob<Dtype>*>& top, const vector<bool>&
 }
 
 template <typename Dtype>
-int Layer<Dtype>::DirectForm(const vector<OperandForm>& forms, const vector<Blob<Dtype>*>& bottom,
-                             const vector<Blob<Dtype>*>& top) const {
+int Layer<Dtype>::DirectVariant(const vector<OperandVariant>& variants,
+                                const vector<Blob<Dtype>*>& bottom,
+                                const vector<Blob<Dtype>*>& top) const {
   vector<bool> bottom_overwritten = bottom_overwritten_;
   bottom_overwritten.resize(bottom.size());
   for (size_t i = 0; i < bottom.size(); ++i) {
     if (std::find(top.begin(), top.end(), bottom[i]) != top.end()) bottom_overwritten[i] = true;
   }
-  return FirstUsableForm(forms, bottom_overwritten, top_overwritten_);
+  return FirstUsableVariant(variants, bottom_overwritten, top_overwritten_);
 }
 
 template <typename Dtype>
@@ -121,22 +123,22 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
                                  const vector<Blob<Dtype>*>& top,
                                  const vector<bool>& propagate_down, bool forward) {
   const MemoryTraits traits = Traits(bottom, top, propagate_down);
-  const OperandForm* form = &traits.forward;
-  run_.form = 0;
+  const OperandVariant* variant = &traits.forward;
+  run_.variant = 0;
   if (traits.declared && !traits.backward.empty()) {
-    if (forward) continued_form_ = -1;
-    if (continued_form_ < 0) {
-      run_.form = DirectForm(traits.backward, bottom, top);
+    if (forward) continued_variant_ = -1;
+    if (continued_variant_ < 0) {
+      run_.variant = DirectVariant(traits.backward, bottom, top);
     } else {
-      const bool usable = DirectForm({traits.backward[continued_form_]}, bottom, top) == 0;
-      run_.form = usable ? continued_form_ : -1;
+      const bool usable = DirectVariant({traits.backward[continued_variant_]}, bottom, top) == 0;
+      run_.variant = usable ? continued_variant_ : -1;
     }
     const bool in_place = std::any_of(bottom.begin(), bottom.end(), [&](const Blob<Dtype>* blob) {
       return std::find(top.begin(), top.end(), blob) != top.end();
     });
-    // What a layer of a user's class does in place is its author's affair, as in Caffe.
-    if (traits.inherited) run_.form = std::max(run_.form, 0);
-    CHECK_GE(run_.form, 0)
+    // In-place use of a user's class is its author's responsibility, as in Caffe.
+    if (traits.inherited) run_.variant = std::max(run_.variant, 0);
+    CHECK_GE(run_.variant, 0)
         << "Layer " << layer_param_.name() << " (" << type()
         << (in_place ? ") cannot run in place without a memory plan: its backward needs the values "
                        "it overwrites."
@@ -149,7 +151,7 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
   run_.saved.assign(traits.saved.size(), nullptr);
   direct_saved_.resize(traits.saved.size());
   if (!traits.backward.empty() && (needs_backward_ || !forward)) {
-    const OperandForm& backward = traits.backward[run_.form];
+    const OperandVariant& backward = traits.backward[run_.variant];
     for (const Operand& operand : backward.reads) {
       if (operand.kind != Operand::kSaved) continue;
       shared_ptr<SyncedMemory>& memory = direct_saved_[operand.index];
@@ -157,21 +159,21 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
       if (!memory || memory->size() < bytes) memory.reset(new SyncedMemory(bytes));
       run_.saved[operand.index] = address(memory.get());
     }
-    if (!forward) form = &backward;
+    if (!forward) variant = &backward;
   }
-  Workspace workspace = DirectWorkspace(*form);
-  const size_t scratch = workspace.bytes;
-  run_.workspace = std::move(workspace.name);
-  if (scratch > 0 && (!direct_scratch_ || direct_scratch_->size() < scratch)) {
-    direct_scratch_.reset(new SyncedMemory(scratch));
+  Algorithm algorithm = DirectAlgorithm(*variant);
+  const size_t bytes = algorithm.bytes;
+  run_.algorithm = std::move(algorithm.name);
+  if (bytes > 0 && (!direct_workspace_ || direct_workspace_->size() < bytes)) {
+    direct_workspace_.reset(new SyncedMemory(bytes));
   }
-  run_.scratch = scratch > 0 ? address(direct_scratch_.get()) : nullptr;
+  run_.workspace = bytes > 0 ? address(direct_workspace_.get()) : nullptr;
 }
 
 template <typename Dtype>
-void Layer<Dtype>::ContinueDirect(int form, const vector<pair<const void*, size_t>>& saved) {
+void Layer<Dtype>::ContinueDirect(int variant, const vector<pair<const void*, size_t>>& saved) {
   const DeviceContext context = DeviceContext::Current();
-  continued_form_ = form;
+  continued_variant_ = variant;
   direct_saved_.assign(saved.size(), shared_ptr<SyncedMemory>());
   for (size_t i = 0; i < saved.size(); ++i) {
     if (!saved[i].first) continue;
@@ -194,10 +196,10 @@ template <typename Dtype>
 MemoryTraits Layer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                   const vector<Blob<Dtype>*>& top,
                                   const vector<bool>& /*propagate_down*/) const {
-  // Nothing is known: each body may read and write all that it is given, derivatives too.
+  // Nothing is known: each body may read and write all its operands, including derivatives.
   MemoryTraits traits;
   traits.repeatable = false;
-  OperandForm all;
+  OperandVariant all;
   all.name = "all";
   const auto touch = [&all](Operand operand, size_t count) {
     for (; operand.index < static_cast<int>(count); ++operand.index) {

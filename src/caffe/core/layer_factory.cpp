@@ -12,7 +12,7 @@ std::map<string, LayerOrigin>& Origins() {
   return origins;
 }
 
-/// Types of the library that the program has replaced, without a warning in the log so far.
+/// Types of the library that the program has replaced, and for which no warning was logged yet.
 template <typename Dtype>
 std::set<string>& Replaced() {
   static std::set<string> types;

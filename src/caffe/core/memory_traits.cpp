@@ -2,23 +2,23 @@
 
 #include <algorithm>
 
-#include "layrub/base/workspace.hpp"
+#include "layrub/base/algorithm_cost.hpp"
 
 namespace caffe {
 
-std::vector<Workspace> Workspaces(const OperandForm& form) {
-  if (!form.workspaces.empty()) return form.workspaces;
-  if (form.scratch_bytes == 0) return {};
-  return {Workspace{"", form.scratch_bytes}};
+std::vector<Algorithm> Algorithms(const OperandVariant& variant) {
+  if (!variant.algorithms.empty()) return variant.algorithms;
+  if (variant.workspace_bytes == 0) return {};
+  return {Algorithm{"", variant.workspace_bytes}};
 }
 
-Workspace DirectWorkspace(const OperandForm& form) {
-  std::vector<Workspace> choices = Workspaces(form);
+Algorithm DirectAlgorithm(const OperandVariant& variant) {
+  std::vector<Algorithm> choices = Algorithms(variant);
   if (choices.empty()) return {};
-  std::vector<layrub::WorkspaceCost> costs;
-  for (const Workspace& choice : choices)
+  std::vector<layrub::AlgorithmCost> costs;
+  for (const Algorithm& choice : choices)
     costs.push_back({choice.bytes, choice.seconds, choice.deterministic});
-  return choices[std::max(layrub::GrantedWorkspace(costs), 0)];
+  return choices[std::max(layrub::DefaultAlgorithm(costs), 0)];
 }
 
 }  // namespace caffe

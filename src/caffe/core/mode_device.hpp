@@ -7,9 +7,9 @@ class Device;
 
 namespace caffe {
 
-/// The device that the calling thread's blobs share their values with: in GPU mode the thread's,
-/// null in CPU mode and where GPU mode has no GPU (in a CPU-only build, say). Blobs then live on
-/// the host alone, until somebody asks for their GPU side.
+/// Returns the device on which the calling thread's blobs keep their values: the thread's device in
+/// GPU mode, null in CPU mode or if there is no GPU (in a CPU-only build, for example). If null,
+/// blobs are only on the host until somebody requests their GPU side.
 layrub::Device* ModeDevice();
 
 }  // namespace caffe

@@ -12,7 +12,7 @@ PendingReads::~PendingReads() {
   try {
     Wait(reads_);
   } catch (...) {
-    return;  // a device that has failed may still write the copies
+    return;  // a failed device may still write the copies
   }
   Free(reads_);
 }
@@ -24,7 +24,7 @@ void PendingReads::Add(const DeviceContext& context, const void* source, size_t 
   void* const copy = context.device->host_pool().Allocate(size);
   CHECK(copy) << "Out of memory: " << bytes << " bytes of host memory for a loss cannot be had.";
   reads_.push_back({context.device, copy, std::move(look)});
-  context.device->CopyLater(copy, source, size);
+  context.device->QueueCopyToHost(copy, source, size);
 }
 
 void PendingReads::Look() {

@@ -91,8 +91,8 @@ void SyncedMemory::ToGpu() {
   }
 }
 
-/// The address of a planned value on the side that is asked for. It lives on one side; on the other
-/// one there is a copy beside the plan while somebody uses it.
+/// Returns the address of a planned value on the requested side. The value is on one side; while
+/// somebody uses it on the other side, there is a copy outside the plan.
 void* SyncedMemory::Planned(bool write, bool gpu) {
   const Binding* const asked = binding_;
   Resolver::Place place{write ? binding_->writable : binding_->readable, binding_->device};
@@ -104,7 +104,7 @@ void* SyncedMemory::Planned(bool write, bool gpu) {
     } else {
       std::memset(place.address, 0, binding_->bytes);
     }
-    binding_->zero = !write;  // what is only read may be dropped, zeros and all
+    binding_->zero = !write;  // a value that is only read may be dropped with its zeros
   }
   shared_ptr<SyncedMemory>& sides = binding_->sides;
   if (!sides) {
@@ -121,7 +121,7 @@ void* SyncedMemory::Planned(bool write, bool gpu) {
   return sides->Access(write, gpu);
 }
 
-/// Those that SetZero has spared, on the side that is asked for.
+/// Writes the zeros that SetZero has deferred, on the requested side.
 void SyncedMemory::WriteZeros(bool gpu) {
   zero_ = false;
   if (gpu) {
@@ -138,7 +138,7 @@ void SyncedMemory::WriteZeros(bool gpu) {
 void SyncedMemory::SetZero() {
   DeferredWork::FinishCurrent();
   if (user_owned()) {
-    // The user may look without asking.
+    // The user may read the memory without requesting its address.
     if (cpu_ptr_) WriteZeros(false);
     if (gpu_ptr_) WriteZeros(true);
     if (cpu_ptr_ && gpu_ptr_) head_ = SYNCED;
@@ -232,8 +232,8 @@ void SyncedMemory::Unbind(const void* value, size_t bytes) {
 void SyncedMemory::async_gpu_push(const cudaStream_t& stream) {
   CHECK(head_ == HEAD_AT_CPU) << "async_gpu_push needs its data on the host.";
   if (!gpu_ptr_) {
-    // New memory is zeroed, and its last owner may still be at work, on the compute stream: what
-    // goes beside that stream must not be earlier.
+    // New memory is zeroed on the compute stream, on which its last owner may still be running. The
+    // copy on another stream must wait for that.
     AllocateGpu();
     device_->Synchronize();
   }

@@ -18,7 +18,7 @@ BoundingBox Common(const BoundingBox& a, const BoundingBox& b) {
 
 double Part(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-/// `box`, which is in parts of the image, in parts of `window`.
+/// Converts `box` from fractions of the image to fractions of `window`.
 BoundingBox Seen(const BoundingBox& window, const BoundingBox& box) {
   const double width = window.xmax - window.xmin, height = window.ymax - window.ymin;
   return {(box.xmin - window.xmin) / width, (box.ymin - window.ymin) / height,
@@ -34,15 +34,15 @@ bool Emits(const EmitConstraint& constraint, const BoundingBox& window, const Bo
 }
 
 BoundingBox DrawWindow(const Sampler& sampler, rng_t* random) {
-  const double scale = UniformDraw(random, sampler.min_scale(), sampler.max_scale());
+  const double scale = DrawUniform(random, sampler.min_scale(), sampler.max_scale());
   const double least = std::max<double>(sampler.min_aspect_ratio(), scale * scale);
   const double most = std::min<double>(sampler.max_aspect_ratio(), 1 / (scale * scale));
-  // Bounds that the scale leaves nothing of give the nearest ratio that fits.
-  const double ratio = least <= most ? UniformDraw(random, least, most)
+  // If no ratio within the bounds fits this scale, uses the nearest one that fits.
+  const double ratio = least <= most ? DrawUniform(random, least, most)
                                      : std::clamp(least, scale * scale, 1 / (scale * scale));
   const double width = std::min(1.0, scale * std::sqrt(ratio));
   const double height = std::min(1.0, scale / std::sqrt(ratio));
-  const double x = UniformDraw(random, 0, 1 - width), y = UniformDraw(random, 0, 1 - height);
+  const double x = DrawUniform(random, 0, 1 - width), y = DrawUniform(random, 0, 1 - height);
   return {x, y, x + width, y + height};
 }
 

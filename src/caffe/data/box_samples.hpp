@@ -10,8 +10,8 @@
 
 namespace caffe {
 
-// Objects in images, and parts of images that are drawn for their sake: Liu et al., SSD, 2016,
-// sections 2.2 and 3.6. Boxes are in parts of the image's width and height.
+// Objects in images, and random parts of images sampled around them: Liu et al., SSD, 2016,
+// sections 2.2 and 3.6. Boxes are in fractions of the image's width and height.
 
 /// An object in an image.
 struct LabeledBox {
@@ -21,30 +21,30 @@ struct LabeledBox {
   kernels::BoundingBox box;
 };
 
-/// The objects of a record, by group. Aborts with one sentence, which begins with `what`, the
-/// record, where a maximum is below its minimum.
+/// Returns the objects of a record, by group. Aborts if a maximum is below its minimum; the message
+/// starts with `what`, which names the record.
 std::vector<LabeledBox> BoxesOf(const AnnotatedDatum& record, const std::string& what);
 
-/// What stays of `boxes` in the part `window` of the image, which may reach beyond it: those that
-/// `constraint` keeps (null: all) and that have some area there, cut off at the window's sides, in
-/// parts of the window.
+/// Returns the boxes that `constraint` keeps (null: all) and that have some area in `window`, a
+/// part of the image which may extend beyond it. The boxes are clipped to the window and in
+/// fractions of it.
 std::vector<LabeledBox> BoxesWithin(const kernels::BoundingBox& window,
                                     const std::vector<LabeledBox>& boxes,
                                     const EmitConstraint* constraint);
 
-/// Aborts with one sentence where `sampler` makes no sense.
+/// Aborts if `sampler` is invalid.
 void CheckSampler(const BatchSampler& sampler);
 
-/// Whether some of `boxes` meets all that `constraint` asks of the part `window`; true where it
-/// asks nothing.
+/// Returns whether one of `boxes` meets all bounds of `constraint` for `window`; true if it has no
+/// bounds.
 bool Satisfies(const SampleConstraint& constraint, const kernels::BoundingBox& window,
                const std::vector<LabeledBox>& boxes);
 
-/// Parts of the image that the samplers, one after the other, draw: each in up to max_trials
-/// trials, at most max_sample (all, where it is not set) whose sample_constraint holds. A part's
-/// scale s and its ratio r of width to height are drawn evenly from their bounds, r within [s^2, 1
-/// / s^2], so that it fits; it is s * sqrt(r) wide and s / sqrt(r) high, and placed evenly. A
-/// sampler without use_original_image draws nothing.
+/// Returns the parts of the image that the samplers draw, in order. Each sampler makes up to
+/// max_trials trials and keeps at most max_sample parts (if unset, all) that meet its
+/// sample_constraint. The scale s and the ratio r of width to height are drawn uniformly from their
+/// bounds; r is limited to [s^2, 1 / s^2], so that the part fits. A part is s * sqrt(r) wide and s
+/// / sqrt(r) high and placed uniformly. A sampler without use_original_image draws nothing.
 std::vector<kernels::BoundingBox> SampledWindows(
     const google::protobuf::RepeatedPtrField<BatchSampler>& samplers,
     const std::vector<LabeledBox>& boxes, rng_t* random);

@@ -24,7 +24,7 @@ namespace {
 constexpr char kChanges[] =
     "resize_param, img_rand_resize, distort_param, expand_param and noise_param";
 
-/// Aborts unless the datum, which is not encoded, holds as many values as its sizes say.
+/// Aborts unless the datum, which must not be encoded, has as many values as its sizes say.
 void CheckValues(const Datum& datum) {
   CHECK_GT(datum.channels(), 0) << "A datum without channels";
   const int64_t given =
@@ -39,14 +39,14 @@ void CheckValues(const Datum& datum) {
 }  // namespace
 
 template <typename Dtype>
-void AsOneImage(Blob<Dtype>* mean) {
+void ReshapeToImage(Blob<Dtype>* mean) {
   vector<int> shape = mean->shape();
   if (shape.size() != 3) return;
   shape.insert(shape.begin(), 1);
   mean->Reshape(shape);
 }
-template void AsOneImage(Blob<float>*);
-template void AsOneImage(Blob<double>*);
+template void ReshapeToImage(Blob<float>*);
+template void ReshapeToImage(Blob<double>*);
 
 template <typename Dtype>
 DataTransformer<Dtype>::DataTransformer(const TransformationParameter& param, Phase phase)
@@ -61,9 +61,9 @@ DataTransformer<Dtype>::DataTransformer(const TransformationParameter& param, Ph
     LOG_IF(INFO, Caffe::root_solver()) << "Loading mean file from: " << param_.mean_file();
     BlobProto mean;
     ReadProtoFromBinaryFileOrDie(param_.mean_file(), &mean);
-    const FailureScope scope{FileAtWork{param_.mean_file()}};
+    const FailureScope scope{CurrentFile{param_.mean_file()}};
     data_mean_.FromProto(mean);
-    AsOneImage(&data_mean_);
+    ReshapeToImage(&data_mean_);
   }
   mean_values_.assign(param_.mean_value().begin(), param_.mean_value().end());
 }
@@ -81,7 +81,7 @@ int DataTransformer<Dtype>::Rand(int n) {
   return (*static_cast<rng_t*>(rng_->generator()))() % n;
 }
 
-// Aborts unless the parts of the parameter go together.
+// Aborts unless the fields of the parameter are consistent.
 template <typename Dtype>
 void DataTransformer<Dtype>::CheckParameter() const {
   CHECK_EQ(param_.has_crop_h(), param_.has_crop_w())
@@ -114,7 +114,7 @@ bool DataTransformer<Dtype>::ResizesRandomly() const {
   return param_.has_img_rand_resize_lower() || param_.has_img_rand_resize_upper();
 }
 
-// Aborts unless images come out in one size, the crop's.
+// Aborts unless randomly resized images all end up in the size of the crop.
 template <typename Dtype>
 void DataTransformer<Dtype>::CheckRandomResize() const {
   if (!ResizesRandomly()) return;
@@ -126,7 +126,7 @@ void DataTransformer<Dtype>::CheckRandomResize() const {
       << "transform_param: img_rand_resize_lower and img_rand_resize_upper need a crop of at most "
       << lower << " pixels";
   CHECK(!param_.has_resize_param())
-      << "transform_param: resize_param and img_rand_resize_lower both say how large images become";
+      << "transform_param: set either resize_param or img_rand_resize_lower, not both";
 }
 
 template <typename Dtype>
@@ -135,7 +135,7 @@ bool DataTransformer<Dtype>::ChangesImages() const {
          param_.has_noise_param() || ResizesRandomly();
 }
 
-// With a crop, images that are changed come out alike, whatever their size.
+// With a crop, changed images have the size of the crop, whatever their own size.
 template <typename Dtype>
 std::pair<int, int> DataTransformer<Dtype>::ChangedSize(int height, int width) const {
 #ifdef USE_OPENCV
@@ -181,7 +181,7 @@ typename DataTransformer<Dtype>::Window DataTransformer<Dtype>::DrawWindow(int h
   return window;
 }
 
-// Aborts unless the mean, if there is one, goes with an image of this size.
+// Aborts unless the mean, if there is one, fits an image of this size.
 template <typename Dtype>
 void DataTransformer<Dtype>::CheckMean(int channels, int height, int width) const {
   if (param_.has_mean_file()) {
@@ -209,9 +209,9 @@ void DataTransformer<Dtype>::CheckTarget(int channels, int height, int width,
   const vector<int> shape = TransformedShape(channels, height, width);
   CHECK(target.num() >= 1 && target.channels() == shape[1] && target.height() == shape[2] &&
         target.width() == shape[3])
-      << "An image of " << channels << " x " << height << " x " << width << " comes out as "
-      << shape[1] << " x " << shape[2] << " x " << shape[3]
-      << ", which does not fit a blob of shape " << target.shape_string();
+      << "An image of " << channels << " x " << height << " x " << width << " becomes " << shape[1]
+      << " x " << shape[2] << " x " << shape[3] << ", which does not fit a blob of shape "
+      << target.shape_string();
 }
 
 template <typename Dtype>
@@ -272,7 +272,7 @@ void DataTransformer<Dtype>::Write(const Datum& datum, const Window& window, Dty
 template <typename Dtype>
 void DataTransformer<Dtype>::Transform(const Datum& datum, Dtype* transformed_data) {
 #ifdef USE_OPENCV
-  if (IsPicture(datum)) return TransformPixels(ImageOf(datum), transformed_data);
+  if (UsesImage(datum)) return TransformPixels(ImageOf(datum), transformed_data);
 #endif
   Write(datum, Draw(&datum), transformed_data);
 }
@@ -280,9 +280,9 @@ void DataTransformer<Dtype>::Transform(const Datum& datum, Dtype* transformed_da
 template <typename Dtype>
 void DataTransformer<Dtype>::Transform(const Datum& datum, Blob<Dtype>* transformed_blob) {
 #ifdef USE_OPENCV
-  if (IsPicture(datum)) return Transform(ImageOf(datum), transformed_blob);
+  if (UsesImage(datum)) return Transform(ImageOf(datum), transformed_blob);
 #endif
-  CheckValues(datum);  // before the blob takes memory
+  CheckValues(datum);  // before the blob allocates memory
   CheckTarget(datum.channels(), datum.height(), datum.width(), *transformed_blob);
   Transform(datum, transformed_blob->mutable_cpu_data());
 }
@@ -354,13 +354,13 @@ cv::Mat DataTransformer<Dtype>::Decode(const Datum& datum, const string& name) c
   return image;
 }
 
-// What the datum holds, encoded or in bytes, channel by channel.
+// The image in the datum, which is encoded or in bytes, channel by channel.
 template <typename Dtype>
 cv::Mat DataTransformer<Dtype>::ImageOf(const Datum& datum, const string& name) const {
   if (datum.encoded()) return Decode(datum, name);
   CheckValues(datum);
   CHECK(!datum.data().empty() && (datum.channels() == 1 || datum.channels() == 3))
-      << "images that are changed must be bytes with 1 or 3 channels";
+      << "only images of bytes with 1 or 3 channels can be transformed in this way";
   vector<cv::Mat> channels;
   const int64_t plane = static_cast<int64_t>(datum.height()) * datum.width();
   for (int c = 0; c < datum.channels(); ++c) {

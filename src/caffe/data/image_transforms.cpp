@@ -14,13 +14,13 @@
 namespace caffe {
 namespace {
 
-constexpr double kMostPixels = 1 << 28;  ///< of an image that is made here
+constexpr double kMostPixels = 1 << 28;  ///< maximum pixels of an image that is created here
 
 void CheckChance(double chance, const char* name) {
   CHECK(chance >= 0 && chance <= 1) << name << " must be from 0 to 1; it is " << chance;
 }
 
-/// One value for each channel.
+/// Returns one value for each channel.
 cv::Scalar PerChannel(const std::vector<double>& values, int channels, const char* name) {
   CHECK(values.size() <= 1 || static_cast<int>(values.size()) == channels)
       << name << " must be given once or for each of " << channels << " channels; it is given "
@@ -83,7 +83,7 @@ cv::Size SizeBeforePadding(const ResizeParameter& param, const cv::Size& size) {
   }
 }
 
-/// Changes hue and saturation, in HSV's planes 0 and 1, of an image with three channels.
+/// Changes plane 0 (hue) or 1 (saturation), in HSV, of an image with three channels.
 template <typename Change>
 cv::Mat ChangedHsvPlane(const cv::Mat& image, int plane, const Change& change) {
   cv::Mat hsv, changed;
@@ -97,39 +97,39 @@ cv::Mat ChangedHsvPlane(const cv::Mat& image, int plane, const Change& change) {
 }
 
 cv::Mat WithBrightness(const DistortionParameter& param, const cv::Mat& image, rng_t* random) {
-  if (!DrawnByChance(random, param.brightness_prob())) return image;
+  if (!DrawBool(random, param.brightness_prob())) return image;
   cv::Mat changed;
   image.convertTo(changed, -1, 1,
-                  UniformDraw(random, -param.brightness_delta(), param.brightness_delta()));
+                  DrawUniform(random, -param.brightness_delta(), param.brightness_delta()));
   return changed;
 }
 
 cv::Mat WithContrast(const DistortionParameter& param, const cv::Mat& image, rng_t* random) {
-  if (!DrawnByChance(random, param.contrast_prob())) return image;
+  if (!DrawBool(random, param.contrast_prob())) return image;
   cv::Mat changed;
-  image.convertTo(changed, -1, UniformDraw(random, param.contrast_lower(), param.contrast_upper()));
+  image.convertTo(changed, -1, DrawUniform(random, param.contrast_lower(), param.contrast_upper()));
   return changed;
 }
 
 cv::Mat WithSaturation(const DistortionParameter& param, const cv::Mat& image, rng_t* random) {
-  if (image.channels() != 3 || !DrawnByChance(random, param.saturation_prob())) return image;
-  const double factor = UniformDraw(random, param.saturation_lower(), param.saturation_upper());
+  if (image.channels() != 3 || !DrawBool(random, param.saturation_prob())) return image;
+  const double factor = DrawUniform(random, param.saturation_lower(), param.saturation_upper());
   return ChangedHsvPlane(image, 1, [=](uint8_t saturation) {
     return cv::saturate_cast<uint8_t>(saturation * factor);
   });
 }
 
 cv::Mat WithHue(const DistortionParameter& param, const cv::Mat& image, rng_t* random) {
-  if (image.channels() != 3 || !DrawnByChance(random, param.hue_prob())) return image;
-  constexpr int kHues = 180;  // OpenCV's, of 8 bits
-  const double drawn = UniformDraw(random, -param.hue_delta(), param.hue_delta());
+  if (image.channels() != 3 || !DrawBool(random, param.hue_prob())) return image;
+  constexpr int kHues = 180;  // of OpenCV's 8-bit hue
+  const double drawn = DrawUniform(random, -param.hue_delta(), param.hue_delta());
   const int delta = static_cast<int>(std::lround(std::fmod(drawn, kHues)));
   return ChangedHsvPlane(image, 0, [=](uint8_t hue) {
     return static_cast<uint8_t>(((hue + delta) % kHues + kHues) % kHues);
   });
 }
 
-/// The histogram of brightness made even; `tiles`: in each of 8 x 8 parts, with limited contrast.
+/// Equalizes the histogram of brightness; `tiles`: in each of 8 x 8 parts, with limited contrast.
 cv::Mat Equalized(const cv::Mat& image, bool tiles) {
   const auto equalize = [&](const cv::Mat& plane) {
     cv::Mat even;
@@ -173,8 +173,8 @@ cv::Mat WithSaltAndPepper(const SaltPepperParameter& param, const cv::Mat& image
   for (int row = 0; row < image.rows; ++row) {
     uint8_t* pixel = changed.ptr<uint8_t>(row);
     for (int column = 0; column < image.cols; ++column, pixel += channels) {
-      if (!DrawnByChance(random, param.fraction())) continue;
-      const double drawn = values.empty() ? 255 * IndexDraw(random, 2) : 0;
+      if (!DrawBool(random, param.fraction())) continue;
+      const double drawn = values.empty() ? 255 * DrawIndex(random, 2) : 0;
       for (int c = 0; c < channels; ++c)
         pixel[c] = cv::saturate_cast<uint8_t>(values.empty() ? drawn : given[c]);
     }
@@ -182,7 +182,7 @@ cv::Mat WithSaltAndPepper(const SaltPepperParameter& param, const cv::Mat& image
   return changed;
 }
 
-/// In another space of colours; OpenCV's 8 bits.
+/// Converts the image to another colour space, in OpenCV's 8-bit format.
 cv::Mat Converted(const cv::Mat& image, int code) {
   cv::Mat changed;
   cv::cvtColor(image, changed, code);
@@ -242,11 +242,11 @@ cv::Rect PlaceInResized(const ResizeParameter& param, const cv::Size& size) {
 }
 
 cv::Mat Resized(const ResizeParameter& param, const cv::Mat& image, rng_t* random) {
-  if (!DrawnByChance(random, param.prob())) return image;
+  if (!DrawBool(random, param.prob())) return image;
   const int modes = param.interp_mode_size();
   const auto mode = modes == 0   ? ResizeParameter::LINEAR
                     : modes == 1 ? param.interp_mode(0)
-                                 : param.interp_mode(IndexDraw(random, modes));
+                                 : param.interp_mode(DrawIndex(random, modes));
   const cv::Rect place = PlaceInResized(param, image.size());
   const cv::Size outer = ResizedSize(param, image.size());
   cv::Mat resized;
@@ -262,12 +262,12 @@ cv::Mat Resized(const ResizeParameter& param, const cv::Mat& image, rng_t* rando
 
 cv::Mat Distorted(const DistortionParameter& param, const cv::Mat& image, rng_t* random) {
   cv::Mat changed = WithBrightness(param, image, random);
-  const bool contrast_first = DrawnByChance(random, 0.5);
+  const bool contrast_first = DrawBool(random, 0.5);
   if (contrast_first) changed = WithContrast(param, changed, random);
   changed = WithSaturation(param, changed, random);
   changed = WithHue(param, changed, random);
   if (!contrast_first) changed = WithContrast(param, changed, random);
-  if (changed.channels() == 3 && DrawnByChance(random, param.random_order_prob())) {
+  if (changed.channels() == 3 && DrawBool(random, param.random_order_prob())) {
     std::vector<cv::Mat> channels;
     cv::split(changed, channels);
     shuffle(channels.begin(), channels.end(), random);
@@ -281,11 +281,11 @@ cv::Mat Distorted(const DistortionParameter& param, const cv::Mat& image, rng_t*
 cv::Mat Expanded(const ExpansionParameter& param, const cv::Mat& image,
                  const std::vector<double>& fill, rng_t* random, cv::Rect* place) {
   if (place != nullptr) *place = cv::Rect(cv::Point(), image.size());
-  if (!DrawnByChance(random, param.prob())) return image;
-  const double ratio = UniformDraw(random, 1, param.max_expand_ratio());
+  if (!DrawBool(random, param.prob())) return image;
+  const double ratio = DrawUniform(random, 1, param.max_expand_ratio());
   const cv::Size size = Times(image.size(), ratio);
-  const int top = IndexDraw(random, size.height - image.rows + 1);
-  const int left = IndexDraw(random, size.width - image.cols + 1);
+  const int top = DrawIndex(random, size.height - image.rows + 1);
+  const int left = DrawIndex(random, size.width - image.cols + 1);
   cv::Mat expanded(size, image.type(), PerChannel(fill, image.channels(), "mean_value"));
   const cv::Rect inside(cv::Point(left, top), image.size());
   image.copyTo(expanded(inside));
@@ -294,7 +294,7 @@ cv::Mat Expanded(const ExpansionParameter& param, const cv::Mat& image,
 }
 
 cv::Mat Noisy(const NoiseParameter& param, const cv::Mat& image, rng_t* random) {
-  if (!DrawnByChance(random, param.prob())) return image;
+  if (!DrawBool(random, param.prob())) return image;
   const bool color = image.channels() == 3;
   cv::Mat changed = image;
   if (param.decolorize() && color) {
@@ -326,7 +326,7 @@ cv::Mat Noisy(const NoiseParameter& param, const cv::Mat& image, rng_t* random) 
 }
 
 cv::Mat RandomlyResized(int lower, int upper, const cv::Mat& image, rng_t* random) {
-  const int side = lower + IndexDraw(random, upper - lower + 1);
+  const int side = lower + DrawIndex(random, upper - lower + 1);
   const int shorter = std::min(image.rows, image.cols);
   cv::Mat resized;
   cv::resize(image, resized, Times(image.size(), static_cast<double>(side) / shorter));

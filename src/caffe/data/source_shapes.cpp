@@ -30,7 +30,7 @@ bool Exists(const string& path) {
   return !path.empty() && stat(path.c_str(), &status) == 0;
 }
 
-/// What is known of the layer's first top without looking at its source. 0: not known.
+/// What the layer's parameters say about its first top. 0: unknown.
 struct Declared {
   string source;
   int64_t batch = 0;
@@ -40,21 +40,21 @@ struct Declared {
   int crop_height = 0, crop_width = 0;
 };
 
-/// Sources whose first top is images of which the layer may say the size.
+/// Whether the type is a source whose first top is images, with a size that the layer may specify.
 bool ReadsImages(const string& type) {
   return type == "Data" || type == "ImageData" || type == "DenseImageData" ||
          type == "WindowData" || type == "HDF5Data" || type == "MemoryData" ||
          type == "AnnotatedData" || type == "VideoData";
 }
 
-/// A number that a Python layer has in its param_str under "batch_size", or 0.
+/// Returns the number after "batch_size" in a Python layer's param_str, or 0.
 int64_t BatchIn(const string& param_str) {
   static const std::regex pattern("batch_size['\"]?\\s*[:=]\\s*([0-9]{1,9})");
   std::smatch found;
   return std::regex_search(param_str, found, pattern) ? std::stoll(found[1]) : 0;
 }
 
-/// What the layer says of itself, but for its transformation.
+/// What the layer's own parameter says, without the transformation.
 Declared DeclareOwn(const LayerParameter& layer) {
   Declared known;
   if (layer.type() == "ImageData") {
@@ -118,8 +118,8 @@ Declared Declare(const LayerParameter& layer) {
   return known;
 }
 
-/// Channels, height and width of the first record of a database, transformed as the layer will;
-/// aborts where it will not.
+/// Returns channels, height and width of the first record of a database, transformed as by the
+/// layer. Aborts if the layer would.
 vector<int> RecordShape(const LayerParameter& layer) {
   const DataParameter& param = layer.data_param();
   const std::unique_ptr<db::DB> database(db::GetDB(param.backend()));
@@ -132,13 +132,13 @@ vector<int> RecordShape(const LayerParameter& layer) {
                                         : datum.ParseFromString(cursor->value()))
       << "Database " << param.source() << ": the first record is corrupt.";
   TransformationParameter transform = layer.transform_param();
-  transform.clear_emit_constraint();  // of boxes
+  transform.clear_emit_constraint();  // concerns only boxes
   if (!Exists(transform.mean_file())) transform.clear_mean_file();
   const vector<int> shape = DataTransformer<float>(transform, layer.phase()).InferBlobShape(datum);
   return {shape.begin() + 1, shape.end()};
 }
 
-/// Channels, height and width of the first image of a list.
+/// Returns channels, height and width of the first image of a list.
 vector<int> ListedShape(const LayerParameter& layer) {
   const string what = "Layer " + layer.name() + ": ";
   const auto shape_of = [&](const auto& param, const vector<ListedImage>& list) -> vector<int> {
@@ -157,7 +157,7 @@ vector<int> ListedShape(const LayerParameter& layer) {
   return shape_of(param, ReadImagePairs(param.source(), what, &labels));
 }
 
-/// What the user gives for this top of the layer; empty if nothing.
+/// Returns the shape that the user gives for this top of the layer; empty if none.
 vector<int> GivenShape(const LayerParameter& layer, int top, const DataShapes& given) {
   const auto named = given.tops.find(layer.top(top));
   if (named != given.tops.end()) return named->second;
@@ -165,8 +165,8 @@ vector<int> GivenShape(const LayerParameter& layer, int top, const DataShapes& g
 }
 
 #ifdef USE_HDF5
-/// Shapes of the tops, with `batch` rows: the given ones, and those of the datasets in the first
-/// file, which is not read where all are given.
+/// Returns the shapes of the tops, with `batch` rows: the given ones, or else those of the datasets
+/// in the first file, which is read only if some are not given.
 vector<vector<int>> DatasetShapes(const LayerParameter& layer, int batch, const DataShapes& given) {
   vector<vector<int>> shapes;
   bool known = true;
@@ -198,7 +198,7 @@ void WarnOnce(const string& warning) {
   if (told.insert(warning).second) LOG(WARNING) << warning;
 }
 
-/// Tells that the size of the images is not the given one.
+/// Warns that the size of the images is not the given one.
 void WarnOfSize(const LayerParameter& layer, bool cropped, const vector<int>& given,
                 const vector<int>& shape) {
   const auto size = [](const vector<int>& of) {
@@ -209,13 +209,14 @@ void WarnOfSize(const LayerParameter& layer, bool cropped, const vector<int>& gi
            " that --data_shape gives.");
 }
 
-/// Why a source says nothing of shapes: "source "list.txt" is not there"; "" where there is none.
+/// Explains why the shape is not known from a source: "source "list.txt" is not there"; "" if there
+/// is no source.
 string Unread(const string& source) {
   if (source.empty()) return "";
   return "source \"" + source + "\" is not " + (Exists(source) ? "read for it" : "there");
 }
 
-/// Shape of an item of the first top of an image source.
+/// Returns the shape of an item of an image source's first top.
 vector<int> ImageShape(const LayerParameter& layer, const Declared& known,
                        const DataShapes& shapes) {
   const bool cropped = known.crop_height > 0;
@@ -247,15 +248,15 @@ vector<int> ImageShape(const LayerParameter& layer, const Declared& known,
 
 bool IsRegistered(const string& type) { return LayerRegistry<float>::Registry().count(type) > 0; }
 
-/// The layer in messages. A type that nobody knows may be a misspelt one.
+/// Names the layer in messages. Mentions an unknown type, which may be misspelt.
 string NameOf(const LayerParameter& layer) {
   const bool known = ReadsImages(layer.type()) || IsRegistered(layer.type());
   return "Layer " + layer.name() + " (" + layer.type() +
          (known ? ")" : ", no type that is known here)");
 }
 
-/// The message, where something is not known of a source that says nothing of its tops, has all of
-/// it: tops whose shapes are not given, and the batch size.
+/// Aborts if something is unknown about a source that does not specify its tops. The message lists
+/// everything: tops without a given shape, and the batch size.
 void RequireShapes(const LayerParameter& layer, bool has_batch, const DataShapes& given) {
   string names, example;
   int unknown = 0;
@@ -350,7 +351,7 @@ void SetSourceBatch(int batch, LayerParameter* layer) {
 
 namespace {
 
-/// Makes it a layer of `type`, whose tops have the shapes of input_param alone.
+/// Turns the layer into one of `type`, which only has tops, with the shapes in input_param.
 void ReplaceByShapes(const string& type, const vector<vector<int>>& shapes, LayerParameter* layer) {
   layer->set_type(type);
   layer->clear_input_param();
@@ -360,8 +361,8 @@ void ReplaceByShapes(const string& type, const vector<vector<int>>& shapes, Laye
   }
 }
 
-/// Caffe's losses have the weight 1 by themselves, and are called so.
-bool IsCalledALoss(const string& type) { return type.ends_with("Loss") || type.ends_with("_LOSS"); }
+/// Whether the name is that of a loss; Caffe's losses have a default weight of 1.
+bool HasLossName(const string& type) { return type.ends_with("Loss") || type.ends_with("_LOSS"); }
 
 }  // namespace
 
@@ -373,10 +374,10 @@ NetParameter WithOpaqueLayers(const NetParameter& param, const map<string, vecto
       if (const auto shape = shapes.find(top); shape != shapes.end()) tops.push_back(shape->second);
     }
     if (!MayBeMissing(layer) || tops.size() < static_cast<size_t>(layer.top_size())) continue;
-    // There is nothing to say of a layer without tops; one that is here stays.
+    // A layer without tops needs no shapes; known ones stay as they are.
     const bool is_here = IsRegistered(layer.type()) && LayerProblem(layer).empty();
     if (tops.empty() && (is_here || layer.bottom_size() == 0)) continue;
-    if (IsCalledALoss(layer.type()) && layer.loss_weight_size() == 0) {
+    if (HasLossName(layer.type()) && layer.loss_weight_size() == 0) {
       for (int i = 0; i < layer.top_size(); ++i) layer.add_loss_weight(i == 0 ? 1 : 0);
     }
     layer.clear_param();

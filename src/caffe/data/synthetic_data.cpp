@@ -8,7 +8,7 @@ namespace caffe {
 
 namespace {
 
-/// Outputs for each position of a layer that says how many it makes, or 0.
+/// Returns the number of outputs per position if the layer specifies it, or 0.
 int Outputs(const LayerParameter& layer) {
   uint32_t outputs = 0;
   if (layer.has_inner_product_param()) outputs = layer.inner_product_param().num_output();
@@ -24,9 +24,9 @@ bool HasTop(const LayerParameter& layer, const string& name) {
   return false;
 }
 
-/// How many classes scores in `blob` tell apart: outputs of the last layer with weights on the way,
-/// going up from layer `before` along first bottoms; 1 if there is none. Two where another axis may
-/// have become that of the classes.
+/// Returns the number of classes of the scores in `blob`: the outputs of the nearest layer with
+/// weights, going up from layer `before` along first bottoms; 1 if there is none. Returns two if
+/// another axis may have become that of the classes.
 int ClassesOf(const NetParameter& net, int before, string blob) {
   static const std::set<string> regrouped{"Reshape", "Slice"};
   bool two = false;
@@ -41,9 +41,9 @@ int ClassesOf(const NetParameter& net, int before, string blob) {
   return 1;
 }
 
-/// Where values of `layer`'s bottom `bottom` are whole numbers from 0: how many of them there are.
-/// 0: they may be any values.
-int NumbersOfBottom(const NetParameter& net, int layer, int bottom) {
+/// If the values of `layer`'s bottom `bottom` must be integers in [0, n), returns n. Returns 0 if
+/// they may be any values.
+int IndexRangeOfBottom(const NetParameter& net, int layer, int bottom) {
   static const std::set<string> labels{"Accuracy", "HingeLoss", "InfogainLoss",
                                        "MultinomialLogisticLoss", "SoftmaxWithLoss"};
   static const std::set<string> items{"BatchReindex", "PSROIPooling", "ROIPooling"};
@@ -53,12 +53,12 @@ int NumbersOfBottom(const NetParameter& net, int layer, int bottom) {
     return param.type() == "Embed" ? static_cast<int>(param.embed_param().input_dim()) : 0;
   if (bottom > 1) return 0;
   if (labels.count(param.type())) return ClassesOf(net, layer, param.bottom(0));
-  if (items.count(param.type())) return 1;  // the first item: it is there in every batch
+  if (items.count(param.type())) return 1;  // item 0, which every batch has
   return continued.count(param.type()) ? 2 : 0;
 }
 
-/// The fewest whole numbers that a reader of `name`, of those from layer `from` on, can take; 0:
-/// they take any values.
+/// Returns the smallest IndexRangeOfBottom of the readers of `name` from layer `from` on; 0 if all
+/// take any values.
 int NumbersOf(const NetParameter& net, const string& name, int from = 0) {
   static const std::set<string> views{"Crop",  "Flatten", "Permute", "Reshape",
                                       "Slice", "Split",   "Tile"};
@@ -70,7 +70,7 @@ int NumbersOf(const NetParameter& net, const string& name, int from = 0) {
     const LayerParameter& layer = net.layer(i);
     for (int k = 0; k < layer.bottom_size(); ++k) {
       if (layer.bottom(k) != name) continue;
-      add(NumbersOfBottom(net, i, k));
+      add(IndexRangeOfBottom(net, i, k));
       if (k > 0 || !views.count(layer.type())) continue;
       for (const string& top : layer.top()) add(NumbersOf(net, top, i + 1));
     }
@@ -78,7 +78,7 @@ int NumbersOf(const NetParameter& net, const string& name, int from = 0) {
   return fewest;
 }
 
-/// How many classes the label `name` tells apart: as many as there are scores beside it.
+/// Returns the number of classes of the label `name`: that of the scores with which it is read.
 int Classes(const NetParameter& net, const string& name) {
   for (int i = 0; i < net.layer_size(); ++i) {
     const LayerParameter& layer = net.layer(i);
@@ -105,7 +105,7 @@ NetParameter WithSyntheticData(const NetParameter& param, const DataShapes& give
   for (LayerParameter& layer : *result.mutable_layer()) {
     if (!ReadsOutside(layer) || !MayBeIn(layer, phases)) continue;
     DummyDataParameter dummy;
-    dummy.set_refill(false);  // the times of a pass are not to be those of a random generator
+    dummy.set_refill(false);  // so that the random generator does not affect the times of a pass
     for (const vector<int>& shape : SourceTopShapes(layer, given)) {
       for (BlobShape* added = dummy.add_shape(); int dim : shape) added->add_dim(dim);
       FillerParameter* filler = dummy.add_data_filler();

@@ -8,11 +8,11 @@
 namespace caffe {
 namespace kernels {
 
-/// Sums that a kernel adds to. Where `add` is false they are zero, but their bytes are not yet: the
-/// kernel writes all of them.
+/// An array of sums that a kernel adds to. If `add` is false, the sums start at zero but the memory
+/// is uninitialised: the kernel must write every element.
 template <typename Dtype>
 struct Accumulator {
-  Dtype* sum = nullptr;  ///< null: not wanted
+  Dtype* sum = nullptr;  ///< null: the sums are not wanted
   bool add = true;
 
   LAYRUB_HOST_DEVICE void Add(int64_t i, Dtype value) const {
@@ -21,7 +21,7 @@ struct Accumulator {
   }
 };
 
-/// Sums that begin with this kernel.
+/// An accumulator whose sums start with this kernel: it overwrites `sum`.
 template <typename Dtype>
 Accumulator<Dtype> NewSum(Dtype* sum) {
   return {sum, false};

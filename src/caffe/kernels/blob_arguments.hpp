@@ -1,7 +1,7 @@
 #ifndef CAFFE_KERNELS_BLOB_ARGUMENTS_HPP_
 #define CAFFE_KERNELS_BLOB_ARGUMENTS_HPP_
 
-// What kernels are given, taken from blobs. For layers: kernels themselves know no blobs.
+// Kernel arguments made from blobs. For layers: the kernels themselves do not know blobs.
 
 #include "caffe/kernels/accumulator.hpp"
 #include "caffe/kernels/loss/labels.hpp"
@@ -10,15 +10,15 @@
 namespace caffe {
 namespace kernels {
 
-/// The diff of `blob`, the gradient of a parameter. The first to add to it since it was cleared
-/// spares the zeros.
+/// The diff of `blob`, the gradient of a parameter. The first kernel after the diff was cleared
+/// overwrites it, so that the zeros need not be stored.
 template <typename Dtype>
 Accumulator<Dtype> AccumulatorOf(const DeviceContext& context, Blob<Dtype>* blob) {
   const bool zero = blob->diff()->TakeZero();
   return {MutableDiff(context, blob), !zero};
 }
 
-/// The scores along one axis of a blob.
+/// The shape of scores whose classes lie along `axis` of a blob.
 template <typename Dtype>
 ScoreShape ScoresAlong(const Blob<Dtype>& scores, int axis) {
   return {scores.count(0, axis), scores.shape(axis), scores.count(axis + 1)};

@@ -8,19 +8,20 @@
 namespace caffe {
 namespace kernels {
 
-/// Division of many integers by one, by a multiplication: a GPU has no instruction that divides,
-/// and takes as long for one of 64 bits as a loop over elements may take for all else.
+/// Divides many integers by the same divisor, with a multiplication. A GPU has no division
+/// instruction; one 64-bit division can take as long as the rest of an elementwise loop body.
 class Divider {
  public:
-  /// By `divisor`; 0, which nothing is divided by, counts as 1.
+  /// A `divisor` of 0 counts as 1 (for empty loops, which divide nothing).
   explicit Divider(int64_t divisor) {
     const uint64_t d = divisor > 1 ? divisor : 1;
     while (uint64_t{1} << shift_ < d) ++shift_;
     multiplier_ = static_cast<uint64_t>((Wide{1} << (63 + shift_)) / d) + 1;
   }
 
-  /// n / divisor, for n >= 0. The multiplier, 2^(63 + shift) / divisor rounded up, is too large by
-  /// at most one part in 2^63: too little to reach the next integer, as n is less than 2^63.
+  /// Returns n / divisor, for n >= 0. The multiplier is 2^(63 + shift) / divisor, rounded up. Its
+  /// relative error is at most 2^-63, which is too little to reach the next integer because n <
+  /// 2^63.
   LAYRUB_HOST_DEVICE int64_t operator()(int64_t n) const {
     const uint64_t twice = 2 * static_cast<uint64_t>(n);
 #ifdef __CUDA_ARCH__

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kMeasurements = 3, kCalls = 10;
 
-const Workspace* Named(const AlgorithmTable& table, const std::string& name) {
-  const auto found = std::find_if(table.begin(), table.end(), [&](const Workspace& algorithm) {
+const Algorithm* Named(const AlgorithmTable& table, const std::string& name) {
+  const auto found = std::find_if(table.begin(), table.end(), [&](const Algorithm& algorithm) {
     return algorithm.name == name;
   });
   return found == table.end() ? nullptr : &*found;
@@ -37,21 +37,21 @@ double SecondsOf(const std::function<bool()>& run) {
   return least;
 }
 
-std::vector<Workspace> ChooseEngines(const std::string& what, std::vector<Workspace> engines,
+std::vector<Algorithm> ChooseEngines(const std::string& what, std::vector<Algorithm> engines,
                                      AlgorithmCache* cache, bool measure,
-                                     const std::function<double(const Workspace&)>& seconds) {
+                                     const std::function<double(const Algorithm&)>& seconds) {
   AlgorithmTable times;
-  // A table without an engine but ours: it could not do this when it was measured.
+  // A table with only our kernel means that the library could not do this when it was measured.
   if (!cache->Find(what, &times) || !Named(times, kOwn)) {
     if (!measure) return {};
     times = engines;
-    for (Workspace& engine : times) engine.seconds = seconds(engine);
-    std::erase_if(times, [](const Workspace& engine) { return !(engine.seconds > 0); });
+    for (Algorithm& engine : times) engine.seconds = seconds(engine);
+    std::erase_if(times, [](const Algorithm& engine) { return !(engine.seconds > 0); });
     cache->Store(what, times);
   }
   AlgorithmTable known;
-  for (Workspace& engine : engines) {
-    const Workspace* const measured = Named(times, engine.name);
+  for (Algorithm& engine : engines) {
+    const Algorithm* const measured = Named(times, engine.name);
     if (!measured) continue;
     engine.seconds = measured->seconds;
     known.push_back(engine);
@@ -61,27 +61,27 @@ std::vector<Workspace> ChooseEngines(const std::string& what, std::vector<Worksp
 }
 
 template <typename Dtype>
-std::vector<Workspace> ChooseRival(const DeviceContext& context, const Rivals<Dtype>& rivals) {
+std::vector<Algorithm> ChooseRival(const DeviceContext& context, const Rivals<Dtype>& rivals) {
   AlgorithmCache* const cache = LibraryTimes(context);
   if (!cache) return {};
-  const auto seconds = [&](const Workspace& engine) {
+  const auto seconds = [&](const Algorithm& engine) {
     SyncedMemory memory(std::max<size_t>(engine.bytes, 1));
-    const AlgorithmScratch scratch{memory.mutable_gpu_data(), engine.name};
+    const AlgorithmRun chosen{memory.mutable_gpu_data(), engine.name};
     std::vector<std::unique_ptr<SyncedMemory>> owners;
     std::vector<Dtype*> operands;
     for (const int64_t values : rivals.operands) {
       owners.push_back(std::make_unique<SyncedMemory>(values * sizeof(Dtype)));
       operands.push_back(static_cast<Dtype*>(owners.back()->mutable_gpu_data()));
     }
-    return SecondsOf([&] { return rivals.run(scratch, operands); });
+    return SecondsOf([&] { return rivals.run(chosen, operands); });
   };
-  const Workspace own{kOwn, rivals.own_bytes}, library{kCudnn, rivals.library_bytes};
+  const Algorithm own{kOwn, rivals.own_bytes}, library{kCudnn, rivals.library_bytes};
   return ChooseEngines(rivals.what + (sizeof(Dtype) == sizeof(float) ? " float" : " double"),
                        {own, library}, cache, library_settings().measure, seconds);
 }
 
-template std::vector<Workspace> ChooseRival(const DeviceContext&, const Rivals<float>&);
-template std::vector<Workspace> ChooseRival(const DeviceContext&, const Rivals<double>&);
+template std::vector<Algorithm> ChooseRival(const DeviceContext&, const Rivals<float>&);
+template std::vector<Algorithm> ChooseRival(const DeviceContext&, const Rivals<double>&);
 
 }  // namespace kernels
 }  // namespace caffe

@@ -1,8 +1,8 @@
 #ifndef CAFFE_KERNELS_ENGINES_HPP_
 #define CAFFE_KERNELS_ENGINES_HPP_
 
-// Which kernel runs an operation that the device's library has one for as well: ours or its own,
-// whichever was measured to be faster.
+// Chooses between our kernel and the device library's (cuDNN) for operations that both can run, by
+// measured times.
 
 #include <functional>
 #include <string>
@@ -18,10 +18,9 @@ class AlgorithmCache;
 
 namespace kernels {
 
-/// What a kernel works with: the memory of the workspace that was chosen for its operation, and of
-/// that one's name what is about this kernel (AlgorithmOf). No name: ours, where there is no
-/// choice.
-struct AlgorithmScratch {
+/// The algorithm and workspace of a kernel call. `algorithm` is the part of the operation's choice
+/// that names this kernel (AlgorithmOf); empty means our kernel, where there is no choice.
+struct AlgorithmRun {
   void* memory = nullptr;
   std::string_view algorithm = {};
 };
@@ -29,34 +28,35 @@ struct AlgorithmScratch {
 inline constexpr const char* kOwn = "own";
 inline constexpr const char* kCudnn = "cudnn";
 
-/// Seconds of a call of `run`, the least of several measurements; the first call of all is not
-/// measured. 0 if that one returns false: it cannot be done.
+/// Returns the seconds of one call of `run`, the minimum of several measurements. The first call is
+/// a warm-up and is not measured. Returns 0 if the first call returns false: `run` cannot do it.
 double SecondsOf(const std::function<bool()>& run);
 
-/// The choices among `engines`, kOwn one of them: those of known times that no other one beats
-/// (Combine). Empty while times are not known, and where ours is all that is left: there is no
-/// choice then. `what` is text with all that times depend on. Times come from `cache`, or, if
-/// `measure`, from seconds(engine), once, and are kept there; an engine that takes 0 is left out.
-std::vector<Workspace> ChooseEngines(const std::string& what, std::vector<Workspace> engines,
+/// Returns the useful choices among `engines`, which include kOwn: those with known times that no
+/// other engine beats (Combine). Returns an empty list if the times are not known or only our
+/// kernel remains, since there is no choice then. `what` names everything that the times depend on.
+/// Times come from `cache`. If they are not there and `measure` is true, seconds(engine) measures
+/// each engine once and the result is stored; engines that return 0 are left out.
+std::vector<Algorithm> ChooseEngines(const std::string& what, std::vector<Algorithm> engines,
                                      AlgorithmCache* cache, bool measure,
-                                     const std::function<double(const Workspace&)>& seconds);
+                                     const std::function<double(const Algorithm&)>& seconds);
 
-/// An operation that our kernel runs with `own_bytes` of workspace, the library's with
+/// An operation that both our kernel and the library's can run, with a workspace of `own_bytes` or
 /// `library_bytes`.
 template <typename Dtype>
 struct Rivals {
-  std::string what;  ///< all that times depend on, but the type of values
+  std::string what;  ///< everything that the times depend on, except the element type
   int64_t own_bytes = 0;
   int64_t library_bytes = 0;
-  std::vector<int64_t> operands;  ///< how many values each has
-  /// Runs the kernel that it is told, on operands of these sizes; false if that cannot be done.
-  std::function<bool(const AlgorithmScratch&, const std::vector<Dtype*>&)> run;
+  std::vector<int64_t> operands;  ///< number of values of each operand
+  /// Runs the given kernel on operands of these sizes. Returns false if it cannot do it.
+  std::function<bool(const AlgorithmRun&, const std::vector<Dtype*>&)> run;
 };
 
-/// ChooseEngines for the library of `context` (library_kernels.hpp), measured if library_settings()
-/// says so. Empty where there is no library.
+/// ChooseEngines for our kernel and the library of `context` (library_kernels.hpp); measures if
+/// library_settings().measure is set. Empty if there is no library.
 template <typename Dtype>
-std::vector<Workspace> ChooseRival(const DeviceContext& context, const Rivals<Dtype>& rivals);
+std::vector<Algorithm> ChooseRival(const DeviceContext& context, const Rivals<Dtype>& rivals);
 
 }  // namespace kernels
 }  // namespace caffe

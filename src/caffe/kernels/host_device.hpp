@@ -1,7 +1,7 @@
 #ifndef CAFFE_KERNELS_HOST_DEVICE_HPP_
 #define CAFFE_KERNELS_HOST_DEVICE_HPP_
 
-// For functions that kernels and the host call.
+// LAYRUB_HOST_DEVICE marks functions that both kernels and host code call.
 
 #ifdef __CUDACC__
 #define LAYRUB_HOST_DEVICE __host__ __device__

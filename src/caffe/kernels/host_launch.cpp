@@ -21,13 +21,13 @@ namespace {
 
 using boost::context::fiber;
 
-/// While a thread of a block runs as a fiber: what goes on when it waits or ends.
+/// While a thread of a block runs as a fiber: the fiber to resume when it waits or ends.
 thread_local fiber launcher;
 
-/// The threads of one block, which take turns on the calling thread, in rounds. In each, every one
-/// of them goes on to the next barrier or to its end.
+/// Runs the threads of one block as fibers on the calling thread, in rounds. In each round every
+/// fiber continues to the next barrier or to its end.
 [[maybe_unused]] void RunOnFibers(unsigned threads, const std::function<void()>& kernel) {
-  static boost::context::pooled_fixedsize_stack stacks(256 * 1024);  // kept from launch to launch
+  static boost::context::pooled_fixedsize_stack stacks(256 * 1024);  // reused by later launches
   std::vector<fiber> fibers;
   for (unsigned i = 0; i < threads; ++i) {
     fibers.emplace_back(std::allocator_arg, stacks, [&kernel](fiber&& caller) {
@@ -45,13 +45,13 @@ thread_local fiber launcher;
     }
     CHECK(done == 0 || done == threads)
         << "A kernel's barrier: " << done << " of " << threads << " threads of block " << blockIdx.x
-        << " have ended without coming to it.";
+        << " have ended without reaching it.";
   }
 }
 
 thread_local std::barrier<>* system_barrier = nullptr;
 
-/// The same by threads of the system.
+/// RunOnFibers, but with system threads.
 [[maybe_unused]] void RunOnSystemThreads(int threads, const std::function<void()>& kernel) {
   std::barrier barrier(threads);
   const LaunchIndex block = blockIdx, dim = blockDim, grid = gridDim;
@@ -77,13 +77,13 @@ void __syncthreads() {
     system_barrier->arrive_and_wait();
     return;
   }
-  CHECK(launcher) << "A kernel waits that was launched as one without barriers.";
+  CHECK(launcher) << "A kernel that was launched without barriers waits at a barrier.";
   launcher = std::move(launcher).resume();
 }
 
 void LaunchOnHost(unsigned blocks, int threads, bool barriers,
                   const std::function<void()>& kernel) {
-  // What the threads of a block share is static: one launch at a time has such memory.
+  // Shared memory is static, so only one launch may run at a time.
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
   gridDim.x = blocks;

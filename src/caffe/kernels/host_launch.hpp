@@ -1,19 +1,19 @@
 #ifndef CAFFE_KERNELS_HOST_LAUNCH_HPP_
 #define CAFFE_KERNELS_HOST_LAUNCH_HPP_
 
-// For tests: kernels as they are written for a GPU, compiled for the CPU and run as a GPU might run
-// them. Included by launch.hpp alone.
+// For tests: runs kernels written for a GPU on the CPU, in an order that a GPU might use. Only
+// launch.hpp includes this file.
 
 #include <functional>
 
-#ifndef CPU_ONLY  // its headers have empty words for all compilers but its own
+#ifndef CPU_ONLY  // its headers define these as empty for other compilers
 #include <cuda_runtime.h>
 #undef __global__
 #undef __launch_bounds__
 #undef __shared__
 #endif
 
-// The words of CUDA that kernels use. One block runs at a time, so what its threads share is
+// The CUDA keywords that kernels use. Only one block runs at a time, so shared memory can be
 // static.
 #define __global__
 #define __launch_bounds__(threads)
@@ -25,20 +25,20 @@ namespace kernels {
 struct LaunchIndex {
   unsigned x = 0;
 };
-/// Of the thread of the kernel that is at work.
+/// The indices of the kernel thread that is running.
 extern thread_local LaunchIndex threadIdx, blockIdx, blockDim, gridDim;
 
-/// Returns when all threads of the block have come to it. Fatal if one of them ends before, or if
-/// the launch was said to need none.
+/// Returns when all threads of the block have reached it. Fatal if a thread ends without reaching
+/// it, or if the kernel was launched without barriers.
 void __syncthreads();
 
-/// Calls `kernel` for each thread of each block, from the last to the first: no result may depend
-/// on their order. With `barriers` the threads of a block take turns whenever they wait; under the
-/// thread sanitizer they are threads of the system, so that it sees a barrier that is missing.
+/// Calls `kernel` for each thread of each block, from last to first: no result may depend on the
+/// order. With `barriers`, the threads of a block take turns: each runs until it waits at a
+/// barrier. Under the thread sanitizer they are system threads instead, so that it detects a
+/// missing barrier.
 void LaunchOnHost(unsigned blocks, int threads, bool barriers, const std::function<void()>& kernel);
 
-/// Calls `run` when `stream`, a cudaStream_t, has come so far. In builds whose CUDA runtime is a
-/// fake.
+/// Queues `run` on `stream`, a cudaStream_t. Only in builds with the fake CUDA runtime.
 void QueueOnHost(void* stream, std::function<void()> run);
 
 }  // namespace kernels

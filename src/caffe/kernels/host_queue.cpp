@@ -1,4 +1,4 @@
-// How a libcaffe on a fake GPU hands kernels to the fake of CUDA's runtime; empty elsewhere.
+// Hands kernels to the fake CUDA runtime in builds for a fake GPU; empty in other builds.
 #if defined(LAYRUB_LAUNCH_ON_HOST) && !defined(CPU_ONLY)
 #include <utility>
 

@@ -8,10 +8,11 @@
 namespace caffe {
 namespace kernels {
 
-/// Which of `size` things a value of a blob names, its fraction dropped; -1 where it names none.
+/// Converts a value of a blob to an index in [0, size), dropping the fraction. Returns -1 if it is
+/// out of range or NaN.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE inline int64_t IndexOf(Dtype value, int64_t size) {
-  // Compared before it is converted: not a number and huge values have no integer.
+  // Compares before it converts: converting NaN or a huge value to an integer is undefined.
   if (!(value > -1 && value < static_cast<Dtype>(size))) return -1;
   return static_cast<int64_t>(value);
 }

@@ -6,7 +6,7 @@
 namespace caffe {
 namespace kernels {
 
-/// Some sums that are made in one pass.
+/// Several sums computed in one pass.
 template <typename Dtype, int kSums>
 struct Sums {
   Dtype values[kSums];
@@ -26,8 +26,8 @@ T SumOfLanes(const T (&lanes)[8]) {
          ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
-/// Eight interleaved partial sums, for each of kLanes sums side by side: fast, and more accurate
-/// than one. The sums that vectors add up lie side by side.
+/// kLanes sums, each kept as eight interleaved partial sums: faster and more accurate than one
+/// running sum. The lanes are adjacent in memory, so that additions are vectorized.
 template <typename T, int kLanes = 1>
 class InterleavedSums {
  public:

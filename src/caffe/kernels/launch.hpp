@@ -1,9 +1,9 @@
 #ifndef CAFFE_KERNELS_LAUNCH_HPP_
 #define CAFFE_KERNELS_LAUNCH_HPP_
 
-// How kernels of a GPU are launched: on one by CUDA's compiler, and in builds for tests
-// (LAYRUB_LAUNCH_ON_HOST) by host_launch.hpp on the CPU: at once, or, where CUDA's runtime is a
-// fake, when their stream comes to them. Elsewhere there are none: LAYRUB_LAUNCHES is 0.
+// Launches GPU kernels. With nvcc they run on the GPU. In test builds (LAYRUB_LAUNCH_ON_HOST)
+// host_launch.hpp runs them on the CPU: immediately, or, with the fake CUDA runtime, when their
+// stream reaches them. In other builds there are no launches and LAYRUB_LAUNCHES is 0.
 
 #include <cstdint>
 
@@ -21,7 +21,7 @@
 namespace caffe {
 namespace kernels {
 
-/// While it lives, loops of this process may touch the memory that kernels of `context` work on.
+/// While this object exists, loops on the CPU may access the memory that kernels of `context` use.
 class HostKernel {
  public:
   explicit HostKernel(const DeviceContext& context)
@@ -41,30 +41,30 @@ class HostKernel {
   layrub::Device* const device_;
 };
 
-/// Finishes deferred work and makes the device of `context` the calling thread's.
+/// Finishes deferred work and makes the device of `context` the calling thread's current device.
 void PrepareLaunch(const DeviceContext& context);
 
 #if LAYRUB_LAUNCHES
-// kBlock: threads of a block. kMostBlocks: blocks of a loop over elements at most; beyond them a
-// thread has more. kFullGrid: blocks that fill a large GPU, one that runs 8 at a time on each of
-// 132 processors; below it a sum is cut into parts, but into none of less than kLeastPart elements.
-// It is the same on all GPUs, and so are the bits of sums. On the CPU all are so small that small
-// arrays reach every path.
+// kBlock: threads per block. kMaxBlocks: the maximum number of blocks of an elementwise loop; with
+// more elements each thread handles several. kFullGrid: the number of blocks that fills a large GPU
+// (132 multiprocessors, 8 blocks each). A sum over fewer rows than that is split into parts of at
+// least kMinPart elements. The constants do not depend on the GPU, so sums have the same bits on
+// all GPUs. On the CPU the constants are so small that tests reach every path with small arrays.
 #ifdef __CUDACC__
 inline constexpr int kBlock = 256;
-inline constexpr int64_t kMostBlocks = 1 << 20, kFullGrid = 1024, kLeastPart = 16 * kBlock;
+inline constexpr int64_t kMaxBlocks = 1 << 20, kFullGrid = 1024, kMinPart = 16 * kBlock;
 #else
 inline constexpr int kBlock = 8;
-inline constexpr int64_t kMostBlocks = 50, kFullGrid = 8, kLeastPart = 2 * kBlock;
+inline constexpr int64_t kMaxBlocks = 50, kFullGrid = 8, kMinPart = 2 * kBlock;
 #endif
-/// Bytes of one part's sum at most: kFullGrid of them have place in a device's library workspace.
+/// Maximum bytes of one part's sum: kFullGrid of them fit in a device's library workspace.
 inline constexpr int64_t kPartBytes = 32;
 
 /// Whether the threads of a kernel's blocks wait for each other.
 enum class Barriers : uint8_t { kNone, kSome };
 
 #ifndef CPU_ONLY
-/// Reports a failed launch; defined beside the CUDA backend's error handling.
+/// Reports a failed launch. Defined next to the CUDA backend's error handling.
 void CheckLaunch();
 #endif
 

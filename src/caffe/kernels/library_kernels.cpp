@@ -14,9 +14,9 @@ namespace {
 using layrub::Cudnn;
 using layrub::FindCudnn;
 
-// Where there is a cuDNN:
+// The helpers below require that FindCudnn() is not null.
 
-/// Packed; false if cuDNN cannot count the values.
+/// Describes a packed tensor. Returns false if a size or the count exceeds what cuDNN accepts.
 template <typename Dtype>
 bool Describe(const CudnnTensor& tensor, int64_t n, int64_t c, int64_t h, int64_t w) {
   int64_t count = 1;
@@ -46,7 +46,8 @@ struct AveragePooling {
   }
 };
 
-/// cuDNN divides alpha by the size of the window, as Caffe's parameter is meant; ours is divided.
+/// cuDNN divides alpha by the window size, as Caffe's layer parameter means it; function.alpha is
+/// already divided.
 template <typename Dtype>
 bool Describe(const CudnnLrn& lrn, const CudnnTensor& tensor, const LrnGrid& grid,
               const LrnFunction<Dtype>& function) {
@@ -79,7 +80,8 @@ bool LibraryAveragePoolForward(const PoolingWindow& window, const Dtype* x, Dtyp
                                                        &zero, p.pooled, y) == CUDNN_STATUS_SUCCESS;
 }
 
-/// An average's gradient depends on neither its input nor its output, yet cuDNN asks for both.
+/// The gradient of an average depends on neither its input nor its output, but cuDNN requires both
+/// arguments; any tensors of these shapes will do.
 template <typename Dtype>
 bool LibraryAveragePoolBackward(const PoolingWindow& window, const Dtype* dy, Dtype* dx) {
   const Cudnn* const cudnn = FindCudnn();

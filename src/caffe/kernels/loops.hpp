@@ -1,7 +1,7 @@
 #ifndef CAFFE_KERNELS_LOOPS_HPP_
 #define CAFFE_KERNELS_LOOPS_HPP_
 
-// Loops over arrays of two and three axes, made of those in parallel.hpp.
+// Loops over arrays of two and three axes, built on those in parallel.hpp.
 
 #include <type_traits>
 
@@ -16,8 +16,8 @@ namespace kernels {
 inline constexpr char kBlocksOnHostOnly[] = "Channels lie in blocks in memory of the host alone.";
 inline constexpr char kBlockSizes[] = "Blocks have 1, 8 or 16 channels.";
 
-/// body(row, column) for all rows and columns, in any order, possibly at the same time: rows are
-/// shared among the CPU's threads, on a GPU each pair has a thread of its own.
+/// Calls body(row, column) for all rows and columns, in any order, possibly concurrently. On the
+/// CPU the threads share the rows; on a GPU each pair has its own thread.
 template <typename Body>
 void ParallelForRows(const DeviceContext& context, int64_t rows, int64_t columns, Body body) {
 #if LAYRUB_LAUNCHES
@@ -35,9 +35,9 @@ void ParallelForRows(const DeviceContext& context, int64_t rows, int64_t columns
   });
 }
 
-/// body(row, begin, end) for segments [begin, end) that make up every row, in any order, possibly
-/// at the same time: whole rows on the CPU, so that what a row's columns have in common is done
-/// once; single columns on a GPU.
+/// Calls body(row, begin, end) for segments [begin, end) that together cover every row, in any
+/// order, possibly concurrently. On the CPU a segment is a whole row, so that work shared by a
+/// row's columns is done once; on a GPU it is a single column.
 template <typename Body>
 void ParallelForSegments(const DeviceContext& context, int64_t rows, int columns,
                          int64_t cost_per_row, Body body) {
@@ -71,14 +71,14 @@ class ChannelOf {
   int64_t channels_;
 };
 
-/// What an element becomes, and what of it is kept.
+/// The new value of an element, and the copy that is saved.
 template <typename Dtype>
 struct ValueAndCopy {
   Dtype value, copy;
 };
 template <typename Dtype>
 struct ToBoth {
-  Dtype *to, *copy;  ///< copy: null where none is wanted
+  Dtype *to, *copy;  ///< copy: null if not wanted
   LAYRUB_HOST_DEVICE void operator()(int64_t i, const ValueAndCopy<Dtype>& made) const {
     if (copy != nullptr) copy[i] = made.copy;
     to[i] = made.value;
@@ -87,16 +87,16 @@ struct ToBoth {
 template <typename Dtype>
 ToBoth(Dtype*, Dtype*) -> ToBoth<Dtype>;
 
-// A loop over the lanes of a block, to become vectors. GCC would else take it apart into single
-// lanes before it looks for vectors, and conditions in it would stay branches.
+// A loop over the lanes of a block that must be vectorized. Without the pragma GCC unrolls it
+// before it vectorizes, and conditions in the body stay branches.
 #if defined(__clang__) || defined(__CUDACC__)
 #define LAYRUB_FOR_LANES(lane, lanes) for (int lane = 0; lane < (lanes); ++lane)
 #else
 #define LAYRUB_FOR_LANES(lane, lanes) _Pragma("omp simd") for (int lane = 0; lane < (lanes); ++lane)
 #endif
 
-/// store(i + lane, value(lane)) for kLanes of them. All values are made before the first is stored:
-/// a compiler that does not know whether arrays overlap makes no vectors else.
+/// Calls store(i + lane, value(lane)) for kLanes lanes. Computes all values before it stores the
+/// first: otherwise the compiler, which must assume that arrays overlap, would not vectorize.
 template <int kLanes, typename Value, typename Store>
 void StoreLanes(int64_t i, const Value& value, const Store& store) {
   decltype(value(0)) values[kLanes];
@@ -117,7 +117,7 @@ void StoreLanes(int64_t i, const Value& value, const ToBoth<Dtype>& store) {
   for (int lane = 0; lane < kLanes; ++lane) store.to[i + lane] = values[lane];
 }
 
-/// ParallelForChannels on threads of the CPU, where channels lie in blocks of kBlock.
+/// ParallelForChannels on the CPU, for channels in blocks of kBlock.
 template <int kBlock, typename Value, typename Store>
 void HostParallelForChannels(const DeviceContext& context, const ChannelShape& shape, Value value,
                              Store store) {
@@ -133,8 +133,8 @@ void HostParallelForChannels(const DeviceContext& context, const ChannelShape& s
   });
 }
 
-/// store(i, value(channel, i)) for each element i of an array of `shape`, as ParallelFor(context,
-/// n, value, store). On a GPU blocks are of one channel.
+/// Calls store(i, value(channel, i)) for each element i of an array of `shape`, like
+/// ParallelFor(context, n, value, store). On a GPU shape.block must be 1.
 template <typename Value, typename Store>
 void ParallelForChannels(const DeviceContext& context, const ChannelShape& shape, Value value,
                          Store store) {
@@ -154,7 +154,7 @@ void ParallelForChannels(const DeviceContext& context, const ChannelShape& shape
   Require(shape.block == 16, kBlockSizes);
   HostParallelForChannels<16>(context, shape, value, store);
 }
-/// The same of an outer x channels x inner array, never in blocks: less code is made of it.
+/// ParallelForChannels for an outer x channels x inner array without blocks. Compiles to less code.
 template <typename Value, typename Store>
 void ParallelForChannels(const DeviceContext& context, int64_t outer, int64_t channels,
                          int64_t inner, Value value, Store store) {
@@ -165,12 +165,12 @@ void ParallelForChannels(const DeviceContext& context, int64_t outer, int64_t ch
   if (channels > 0) HostParallelForChannels<1>(context, shape, value, store);
 }
 
-// What ForChannels does with each channel of an array of a ChannelShape, `element` an index into
-// the whole array. Instead of value(channel, element) there may be an object whose Of<n>(channel)
-// is of the n channels from there on and gives a value(lane, element), lane 0 for the first of
-// them: what a channel's elements have in common is then loaded once.
+// The steps that ForChannels runs for each channel of an array of a ChannelShape; `element` is an
+// index into the whole array. value(channel, element) may be replaced by an object with a member
+// Of<n>(channel). It returns a function value(lane, element) for the n channels that start at
+// `channel` (lane 0), so that data shared by a channel's elements is loaded once.
 
-/// `map` of some channels, one of them for each lane.
+/// Adapts map(channel, element) to lanes.
 template <typename Map>
 struct MapOfChannels {
   const Map& map;
@@ -186,8 +186,8 @@ LAYRUB_HOST_DEVICE auto OfChannels(const Map& map, int64_t channel) {
   }
 }
 
-/// store(channel, sum over the channel's elements of map(channel, element)). The order of the sum
-/// depends on the sizes alone.
+/// Calls store(channel, sum over the channel's elements of map(channel, element)). The order of
+/// summation depends only on the sizes.
 template <typename T, typename Map, typename Store>
 struct ChannelSum {
   Map map;
@@ -199,8 +199,8 @@ ChannelSum<T, Map, Store> SumOf(Map map, Store store, bool wanted = true) {
   return {map, store, wanted};
 }
 
-/// store(channel, mean, variance) of the channel's value(channel, element); the variance is the
-/// mean squared deviation. On the CPU in two passes, on a GPU in one.
+/// Calls store(channel, mean, variance) with the moments of value(channel, element); the variance
+/// is the mean squared deviation. Takes two passes on the CPU, one on a GPU.
 template <typename Dtype, typename Value, typename Store>
 struct ChannelMoments {
   Value value;
@@ -211,8 +211,8 @@ ChannelMoments<Dtype, Value, Store> MomentsOf(Value value, Store store) {
   return {value, store};
 }
 
-/// store(element, value(channel, element)) for each element. No value reads what is stored for
-/// another.
+/// Calls store(element, value(channel, element)) for each element. No value may read what is stored
+/// for another element.
 template <typename Value, typename Store>
 struct ChannelEach {
   Value value;
@@ -224,25 +224,25 @@ ChannelEach<Value, Store> EachOf(Value value, Store store, bool wanted = true) {
   return {value, store, wanted};
 }
 
-/// Some channels of an array: kLanes of them that lie side by side in a block of kBlock.
+/// kLanes adjacent channels of an array whose blocks have kBlock channels.
 template <int kLanes, int kBlock>
 struct ChannelLanes {
   const ChannelShape& shape;
   int64_t channel;  ///< the first of them
 
-  /// Where the first value of that is in `item`; the channel's next lies kBlock further.
+  /// The index of the first channel's first value in `item`. Its next value is kBlock further on.
   int64_t Begin(int64_t item) const {
     const int64_t lane = channel % kBlock;
     return (item * shape.channels + channel - lane) * shape.inner + lane;
   }
 };
 
-/// store(channel, sum over the channel's elements of map(lane, element)), `map` of these channels.
+/// Calls store(channel, sum over the channel's elements of map(lane, element)) for these channels.
 template <typename T, int kLanes, int kBlock, typename LaneMap, typename Store>
 void SumOfChannels(const ChannelLanes<kLanes, kBlock>& of, const LaneMap& map, const Store& store) {
   InterleavedSums<T, kLanes> sums;
   const auto add = [&](int place, int64_t at) {
-    // All values are made before the first is added, as in StoreLanes.
+    // Computes all values before it adds the first, as in StoreLanes.
     T values[kLanes];
     for (int lane = 0; lane < kLanes; ++lane) values[lane] = map(lane, at + lane);
     for (int lane = 0; lane < kLanes; ++lane) sums.Add(place, lane, values[lane]);
@@ -304,15 +304,15 @@ void LaunchStep(const DeviceContext& context, const ChannelSum<T, Map, Store>& s
   LaunchReduce<T>(
       context, channels, outer * inner,
       [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
-        // Element i of the channel, of which each item of the array has `inner`.
+        // Element i of the channel; each item of the array has `inner` of them.
         return OfChannels<1>(map, channel)(0, i + (item_of(i) * (channels - 1) + channel) * inner);
       },
       step.store);
 }
 
-/// Of some values: how many, their mean, and the sum of their squared deviations from it. Those of
-/// two groups make those of both (Chan, Golub and LeVeque 1979) without a difference of large sums,
-/// however far the mean is from zero.
+/// The count, the mean and the sum of squared deviations of some values. The moments of two groups
+/// are combined (Chan, Golub and LeVeque 1979) without a difference of large sums, however far the
+/// mean is from zero.
 template <typename Dtype>
 struct Moments {
   Dtype count, mean, squares;
@@ -332,8 +332,8 @@ void LaunchStep(const DeviceContext& context, const ChannelMoments<Dtype, Value,
   const Value value = step.value;
   const Store store = step.store;
   const auto count = static_cast<Dtype>(outer * inner);
-  // Of distances from the channel's first value, which are small, so that little is rounded off,
-  // where its mean is far from zero and its deviation is not.
+  // Works on differences from the channel's first value. They are small even if the mean is far
+  // from zero, so that little is lost by rounding.
   const auto map = [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
     return Moments<Dtype>{1, value(channel, i) - value(channel, channel * inner), 0};
   };
@@ -358,7 +358,7 @@ void LaunchStep(const DeviceContext& context, const ChannelEach<Value, Store>& s
 }
 #endif
 
-/// ForChannels on threads of the CPU, each with kLanes channels at a time.
+/// ForChannels on the CPU; each thread takes kLanes channels at a time.
 template <int kLanes, int kBlock, typename... Steps>
 void HostForChannels(const DeviceContext& context, const ChannelShape& shape,
                      const Steps&... steps) {
@@ -369,11 +369,11 @@ void HostForChannels(const DeviceContext& context, const ChannelShape& shape,
   });
 }
 
-/// Does `steps` one after the other with each channel of an array of `shape`; those after the first
-/// may read what the ones before have stored for that channel. On the CPU threads share the
-/// channels, and do all steps with one, or some of a block, before they go on to the next: what a
-/// step reads again is still in the cache. A channel's bits do not depend on the size of blocks. On
-/// a GPU each step is a launch, and blocks are of one channel.
+/// Runs `steps` in order on each channel of an array of `shape`. A step may read what earlier steps
+/// stored for the same channel. On the CPU the threads share the channels, and a thread runs all
+/// steps on one channel (or some channels of a block) before the next, so that the data is still in
+/// the cache. A channel's results have the same bits for every block size. On a GPU each step is
+/// one launch, and shape.block must be 1.
 template <typename... Steps>
 void ForChannels(const DeviceContext& context, const ChannelShape& shape, const Steps&... steps) {
 #if LAYRUB_LAUNCHES
@@ -387,11 +387,11 @@ void ForChannels(const DeviceContext& context, const ChannelShape& shape, const 
   if (shape.block == 1) return HostForChannels<1, 1>(context, shape, steps...);
   if (shape.block == 8) return HostForChannels<8, 8>(context, shape, steps...);
   Require(shape.block == 16, kBlockSizes);
-  // Half a block at a time where there is work for more threads.
+  // Takes half a block at a time if there would be too few tasks for all threads.
   if (shape.channels < 16 * CpuThreads()) return HostForChannels<8, 16>(context, shape, steps...);
   HostForChannels<16, 16>(context, shape, steps...);
 }
-/// The same of an outer x channels x inner array, never in blocks: less code is made of it.
+/// ForChannels for an outer x channels x inner array without blocks. Compiles to less code.
 template <typename... Steps>
 void ForChannels(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
                  const Steps&... steps) {
@@ -402,8 +402,8 @@ void ForChannels(const DeviceContext& context, int64_t outer, int64_t channels, 
   if (channels > 0) HostForChannels<1, 1>(context, shape, steps...);
 }
 
-/// The same of an array of Dtype: of double precision there are none in blocks, as oneDNN, for
-/// whose convolutions they lie in blocks, has none.
+/// ForChannels for an array of Dtype. Arrays of doubles are never in blocks, because blocks are
+/// used for oneDNN's convolutions, which have no double precision.
 template <typename Dtype, typename... Steps>
 void ForChannelsOf(const DeviceContext& context, const ChannelShape& shape, const Steps&... steps) {
   if constexpr (std::is_same_v<Dtype, double>) {
@@ -414,7 +414,7 @@ void ForChannelsOf(const DeviceContext& context, const ChannelShape& shape, cons
   }
 }
 
-/// ForChannels of one sum.
+/// ForChannels with a single sum.
 template <typename T, typename Map, typename Store>
 void ReduceChannels(const DeviceContext& context, const ChannelShape& shape, Map map, Store store) {
   ForChannels(context, shape, SumOf<T>(map, store));

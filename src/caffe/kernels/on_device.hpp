@@ -8,7 +8,8 @@
 namespace caffe {
 namespace kernels {
 
-/// The calling thread's device, whatever its mode: where functions called caffe_gpu_* work.
+/// The context of the calling thread's device, whatever Caffe::mode() is. Used by the caffe_gpu_*
+/// functions.
 inline DeviceContext OnDevice() {
   layrub::Device& device = Caffe::device();
   return {true, device.LaunchesKernels(), device.stream(), &device};

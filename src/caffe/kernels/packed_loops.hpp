@@ -10,23 +10,23 @@ namespace caffe {
 namespace kernels {
 
 #if LAYRUB_LAUNCHES
-/// Of kAtOnce * kBlock elements a block, whose codes meet in shared memory, so that neighbouring
-/// threads have neighbouring elements and neighbouring bytes.
+/// Each block takes kElementsPerThread * kBlock elements and collects their codes in shared memory.
+/// So neighbouring threads access neighbouring elements and write neighbouring bytes.
 template <int kBits, typename Dtype, typename Source, typename Value, typename Code>
 __global__ void __launch_bounds__(kBlock)
     CodeKernel(int64_t n, Dtype* y, uint8_t* codes, Source x, Value value, Code code) {
-  constexpr int kPerByte = 8 / kBits, kLength = kAtOnce * kBlock;
+  constexpr int kPerByte = 8 / kBits, kLength = kElementsPerThread * kBlock;
   static_assert(kLength % kPerByte == 0, "a byte has codes of one block");
   __shared__ uint8_t found[kLength];
   const int at = static_cast<int>(threadIdx.x);
   for (int64_t begin = int64_t{blockIdx.x} * kLength; begin < n;
        begin += int64_t{gridDim.x} * kLength) {
-    Dtype values[kAtOnce];
-    for (int k = 0; k < kAtOnce; ++k) {
+    Dtype values[kElementsPerThread];
+    for (int k = 0; k < kElementsPerThread; ++k) {
       const int64_t i = begin + k * kBlock + at;
       values[k] = i < n ? x(i) : Dtype(0);
     }
-    for (int k = 0; k < kAtOnce; ++k) {
+    for (int k = 0; k < kElementsPerThread; ++k) {
       const int64_t i = begin + k * kBlock + at;
       if (i < n) y[i] = value(values[k]);
       found[k * kBlock + at] = static_cast<uint8_t>(i < n ? code(values[k]) : 0);
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(kBlock)
 }
 #endif
 
-/// y[i] = value(x(i)); code(x(i)), of kBits bits, goes to `codes` unless that is null. x(i) may
-/// read what has the address of y[i].
+/// Sets y[i] = value(x(i)) and stores code(x(i)), of kBits bits, in `codes` unless that is null.
+/// x(i) may read the memory of y[i].
 template <int kBits, typename Dtype, typename Source, typename Value, typename Code>
 void ForwardWithCodes(const DeviceContext& context, int64_t n, Dtype* y, uint8_t* codes, Source x,
                       Value value, Code code) {
@@ -56,8 +56,8 @@ void ForwardWithCodes(const DeviceContext& context, int64_t n, Dtype* y, uint8_t
 #if LAYRUB_LAUNCHES
   if (context.launch) {
     if (n <= 0) return;
-    const int64_t blocks = (n + kAtOnce * kBlock - 1) / (kAtOnce * kBlock);
-    Launch(context, Barriers::kSome, blocks < kMostBlocks ? blocks : kMostBlocks, kBlock,
+    const int64_t blocks = (n + kElementsPerThread * kBlock - 1) / (kElementsPerThread * kBlock);
+    Launch(context, Barriers::kSome, blocks < kMaxBlocks ? blocks : kMaxBlocks, kBlock,
            CodeKernel<kBits, Dtype, Source, Value, Code>, n, y, codes, x, value, code);
     return;
   }
@@ -82,14 +82,14 @@ struct ValuesOf {
   const Dtype* values;
   LAYRUB_HOST_DEVICE Dtype operator()(int64_t i) const { return values[i]; }
 };
-/// Those of the array x, on which y may lie.
+/// ForwardWithCodes for an array x; y may alias x.
 template <int kBits, typename Dtype, typename Value, typename Code>
 void ForwardWithCodes(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y,
                       uint8_t* codes, Value value, Code code) {
   ForwardWithCodes<kBits>(context, n, y, codes, ValuesOf<Dtype>{x}, value, code);
 }
 
-/// Code i.
+/// Returns code i.
 template <int kBits>
 LAYRUB_HOST_DEVICE inline unsigned CodeAt(const uint8_t* codes, int64_t i) {
   constexpr int kPerByte = 8 / kBits;

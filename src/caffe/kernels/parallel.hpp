@@ -24,10 +24,10 @@
 namespace caffe {
 namespace kernels {
 
-/// Elements below which a CPU loop stays on one thread.
+/// CPU loops of at most this many elements run on one thread.
 inline constexpr int64_t kGrain = 16384;
 
-/// What is stored in an array: to[i] = value.
+/// A store function for an array: to[i] = value.
 template <typename T>
 struct To {
   T* to;
@@ -43,38 +43,39 @@ __global__ void __launch_bounds__(kBlock) ForKernel(int64_t n, Body body) {
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) body(i);
 }
 
-/// The loads that a thread has under way at once.
-inline constexpr int kAtOnce = 4;
+/// Number of loads that a thread issues at once.
+inline constexpr int kElementsPerThread = 4;
 
-/// Of `length` elements a block, kBlock or kAtOnce * kBlock. A thread's elements lie kBlock apart,
-/// so that each load of a warp is of neighbours. All values are made before the first is stored: a
-/// compiler that does not know whether the arrays overlap leaves a load where a store precedes it.
+/// Each block takes `length` elements, kBlock or kElementsPerThread * kBlock. A thread's elements
+/// are kBlock apart, so that a warp loads neighbouring elements. A thread computes all values
+/// before it stores the first: the compiler, which must assume that arrays overlap, does not move a
+/// load before a store.
 template <typename Value, typename Store>
 __global__ void __launch_bounds__(kBlock)
     MapKernel(int64_t n, int64_t length, Value value, Store store) {
   for (int64_t begin = blockIdx.x * length; begin < n; begin += gridDim.x * length) {
     const int64_t end = begin + length < n ? begin + length : n;
     int64_t i = begin + threadIdx.x;
-    if (end - begin == kAtOnce * kBlock) {
-      decltype(value(i)) values[kAtOnce];
-      for (int k = 0; k < kAtOnce; ++k) values[k] = value(i + k * kBlock);
-      for (int k = 0; k < kAtOnce; ++k) store(i + k * kBlock, values[k]);
+    if (end - begin == kElementsPerThread * kBlock) {
+      decltype(value(i)) values[kElementsPerThread];
+      for (int k = 0; k < kElementsPerThread; ++k) values[k] = value(i + k * kBlock);
+      for (int k = 0; k < kElementsPerThread; ++k) store(i + k * kBlock, values[k]);
       continue;
     }
     for (; i < end; i += kBlock) store(i, value(i));
   }
 }
 
-/// Of each row in `parts` blocks, each of which sums a share of the elements.
+/// `parts` blocks per row, each of which sums a share of the row's elements.
 template <typename T, typename Map, typename Store>
 __global__ void __launch_bounds__(kBlock) ReduceKernel(int64_t n, int parts, Map map, Store store) {
   __shared__ T partial[kBlock];
   const int64_t row = blockIdx.x / parts, step = int64_t{parts} * kBlock;
   int64_t i = int64_t{blockIdx.x % parts} * kBlock + threadIdx.x;
   T sum{};
-  for (; i + (kAtOnce - 1) * step < n; i += kAtOnce * step) {
-    T values[kAtOnce];
-    for (int k = 0; k < kAtOnce; ++k) values[k] = map(row, i + k * step);
+  for (; i + (kElementsPerThread - 1) * step < n; i += kElementsPerThread * step) {
+    T values[kElementsPerThread];
+    for (int k = 0; k < kElementsPerThread; ++k) values[k] = map(row, i + k * step);
     sum += (values[0] + values[1]) + (values[2] + values[3]);
   }
   for (; i < n; i += step) sum += map(row, i);
@@ -96,11 +97,11 @@ struct SummedPart {
   }
 };
 
-/// In one kernel, or in two where there are fewer rows than blocks fit on a large GPU: the first
-/// sums parts of the rows, the second the parts. Where rows are cut depends on the sizes alone.
+/// Uses one kernel, or two if there are fewer rows than a large GPU runs blocks: the first sums
+/// parts of the rows, the second adds the parts. The parts depend only on the sizes.
 template <typename T, typename Map, typename Store>
 void LaunchReduce(const DeviceContext& context, int64_t rows, int64_t n, Map map, Store store) {
-  const int64_t most = kFullGrid / rows, useful = n / kLeastPart;
+  const int64_t most = kFullGrid / rows, useful = n / kMinPart;
   const auto parts = static_cast<int>(most < useful ? most : useful);
   if (parts < 2) {
     Launch(context, Barriers::kSome, rows, kBlock, ReduceKernel<T, Map, Store>, n, 1, map, store);
@@ -117,9 +118,8 @@ void LaunchReduce(const DeviceContext& context, int64_t rows, int64_t n, Map map
 #endif
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__)
-/// The loop over [begin, end) for processors with AVX2, whatever the build is for: what `body`
-/// calls is compiled for them, too. As no product is contracted with a sum, it gives the bits of
-/// the other.
+/// The loop over [begin, end), compiled for AVX2 whatever the build's target, including everything
+/// that `body` calls. It gives the same bits as Loop, because products and sums are not contracted.
 template <typename Body>
 __attribute__((target("avx2"), flatten)) void WideLoop(const void* body, int64_t begin,
                                                        int64_t end) {
@@ -136,27 +136,29 @@ void WideLoop(const void*, int64_t, int64_t) {}
 inline bool HasWideLoops() { return false; }
 #endif
 
-/// The loop over [begin, end). The body is copied: what is written by it is none of its own values.
+/// The loop over [begin, end). The body is copied, so that the compiler knows that stores do not
+/// change its members.
 template <typename Body>
 void Loop(const void* body, int64_t begin, int64_t end) {
   const Body run = *static_cast<const Body*>(body);
   for (int64_t i = begin; i < end; ++i) run(i);
 }
 
-/// body(i) for every i in [begin, end), in index order.
+/// Calls body(i) for every i in [begin, end), in index order.
 template <typename Body>
 void RunBody(const Body& body, int64_t begin, int64_t end) {
   (HasWideLoops() ? WideLoop<Body> : Loop<Body>)(&body, begin, end);
 }
 
-/// body(i) for every i in [0, n), in index order within a thread; on one thread unless `parallel`.
+/// Calls body(i) for every i in [0, n), in index order within a thread; on one thread unless
+/// `parallel`.
 template <typename Body>
 void HostFor(int64_t n, bool parallel, const Body& body) {
   DeferredWork::FinishCurrent();
   RunLoop(n, parallel, &body, HasWideLoops() ? WideLoop<Body> : Loop<Body>);
 }
 
-/// body(i) for every i in [0, n), in any order, possibly at the same time. Writes of different i
+/// Calls body(i) for every i in [0, n), in any order, possibly concurrently. Writes of different i
 /// must not overlap.
 template <typename Body>
 void ParallelFor(const DeviceContext& context, int64_t n, Body body) {
@@ -164,7 +166,7 @@ void ParallelFor(const DeviceContext& context, int64_t n, Body body) {
 #if LAYRUB_LAUNCHES
   if (context.launch) {
     const int64_t blocks = (n + kBlock - 1) / kBlock;
-    Launch(context, Barriers::kNone, blocks < kMostBlocks ? blocks : kMostBlocks, kBlock,
+    Launch(context, Barriers::kNone, blocks < kMaxBlocks ? blocks : kMaxBlocks, kBlock,
            ForKernel<Body>, n, body);
     return;
   }
@@ -173,17 +175,19 @@ void ParallelFor(const DeviceContext& context, int64_t n, Body body) {
   HostFor(n, n > kGrain, body);
 }
 
-/// store(i, value(i)) for every i in [0, n), as ParallelFor; no value(i) reads what store of
-/// another i writes. For elementwise loops: a GPU reads for several i before it writes.
+/// Calls store(i, value(i)) for every i in [0, n), like ParallelFor. value(i) must not read what
+/// store writes for another i, since a GPU reads several elements before it writes. For elementwise
+/// loops.
 template <typename Value, typename Store>
 void ParallelFor(const DeviceContext& context, int64_t n, Value value, Store store) {
   if (n <= 0) return;
 #if LAYRUB_LAUNCHES
   if (context.launch) {
-    // Several elements a thread only where there are blocks for all of a large GPU nevertheless.
-    const int64_t length = n >= kFullGrid * kBlock * kAtOnce ? kBlock * kAtOnce : kBlock;
+    // Several elements per thread only if there are still enough blocks to fill a large GPU.
+    const int64_t length =
+        n >= kFullGrid * kBlock * kElementsPerThread ? kBlock * kElementsPerThread : kBlock;
     const int64_t blocks = (n + length - 1) / length;
-    Launch(context, Barriers::kNone, blocks < kMostBlocks ? blocks : kMostBlocks, kBlock,
+    Launch(context, Barriers::kNone, blocks < kMaxBlocks ? blocks : kMaxBlocks, kBlock,
            MapKernel<Value, Store>, n, length, value, store);
     return;
   }
@@ -192,8 +196,8 @@ void ParallelFor(const DeviceContext& context, int64_t n, Value value, Store sto
   HostFor(n, n > kGrain, [=](int64_t i) { store(i, value(i)); });
 }
 
-/// ParallelFor over few but heavy items (rows, images, channels): threads are used from two items
-/// on when n * cost_per_item is large.
+/// ParallelFor over few but heavy items (rows, images, channels): uses several threads for two or
+/// more items if n * cost_per_item is large.
 template <typename Body>
 void ParallelForHeavy(const DeviceContext& context, int64_t n, int64_t cost_per_item, Body body) {
 #if LAYRUB_LAUNCHES
@@ -206,10 +210,9 @@ void ParallelForHeavy(const DeviceContext& context, int64_t n, int64_t cost_per_
   HostFor(n, n > 1 && n * cost_per_item > kGrain, body);
 }
 
-/// For each row in [0, rows): store(row, sum over i in [0, n) of map(row, i)), accumulated in T,
-/// whose T{} is zero.
-/// The order of the sum depends on n alone, never on the number of threads, so results are
-/// reproducible on a given device.
+/// For each row in [0, rows), calls store(row, sum over i in [0, n) of map(row, i)). The sum is
+/// accumulated in T, whose T{} is zero. Its order never depends on the number of threads, so
+/// results are reproducible on a given device.
 template <typename T, typename Map, typename Store>
 void ParallelReduce(const DeviceContext& context, int64_t rows, int64_t n, Map map, Store store) {
   if (rows <= 0) return;

@@ -15,7 +15,7 @@ PartialSums::PartialSums(const DeviceContext& context, int64_t bytes) {
   }
   pool_ = context.device ? &context.device->pool() : &layrub::Pool::Cpu();
   memory_ = pool_->Allocate(bytes);
-  CHECK(memory_) << "The device has no " << bytes
+  CHECK(memory_) << "The device does not have " << bytes
                  << " bytes left for the sums of a kernel's blocks.";
 }
 

@@ -12,10 +12,10 @@ class Pool;
 namespace caffe {
 namespace kernels {
 
-/// Memory of a device for what the blocks of a kernel have summed, until a kernel that is queued
-/// after it has added that up. While an operation of a plan runs, it is the plan's
-/// library_workspace(), which nobody needs between two kernels; else it is of the device's pool.
-/// Valid for kernels that are queued while this lives.
+/// Device memory for the partial sums of a kernel's blocks, which a second kernel adds up. During
+/// an operation of a plan it is the plan's library_workspace(), which is unused between two
+/// kernels; otherwise it is allocated from the device's pool. Valid for kernels that are queued
+/// while this object exists.
 class PartialSums {
  public:
   PartialSums(const DeviceContext& context, int64_t bytes);
@@ -26,7 +26,7 @@ class PartialSums {
   void* memory() const { return memory_; }
 
  private:
-  layrub::Pool* pool_ = nullptr;  ///< whose the memory is; none where it is the plan's
+  layrub::Pool* pool_ = nullptr;  ///< owner of the memory; null if it is the plan's
   void* memory_;
 };
 

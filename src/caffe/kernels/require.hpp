@@ -4,9 +4,9 @@
 namespace caffe {
 namespace kernels {
 
-/// What CHECK does when it fails.
+/// Ends the program with message `what`, like a failed CHECK.
 [[noreturn]] void RequirementFailed(const char* what);
-/// CHECK for headers of kernels: its own header takes longer to compile than most kernels.
+/// CHECK for kernel headers: glog's header takes longer to compile than most kernels.
 inline void Require(bool holds, const char* what) {
   if (!holds) RequirementFailed(what);
 }

@@ -15,11 +15,11 @@ struct Span {
 /// The smallest n >= 0 with n * stride >= distance.
 LAYRUB_HOST_DEVICE inline int StepsTo(int distance, int stride) {
   if (distance <= 0) return 0;
-  return stride == 1 ? distance : (distance + stride - 1) / stride;  // a division takes long
+  return stride == 1 ? distance : (distance + stride - 1) / stride;  // division is slow
 }
 
-/// The output positions in [first, last) along one axis whose window element at `offset` from the
-/// window's place in the image lies in [image_begin, image_end).
+/// The output positions in [first, last) along one axis whose window element lies in [image_begin,
+/// image_end). The element of output position p is at p * stride + offset.
 LAYRUB_HOST_DEVICE inline Span InsideImage(int offset, int stride, int image_begin, int image_end,
                                            int first, int last) {
   const int begin = StepsTo(image_begin - offset, stride),

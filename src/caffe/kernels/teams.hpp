@@ -1,7 +1,7 @@
 #ifndef CAFFE_KERNELS_TEAMS_HPP_
 #define CAFFE_KERNELS_TEAMS_HPP_
 
-// Loops over few, long items, each of which several threads of a GPU work on together.
+// Loops over few, long items. On a GPU several threads work on one item together.
 
 #include <cstdint>
 
@@ -10,30 +10,31 @@
 namespace caffe {
 namespace kernels {
 
-/// Threads of a GPU that work together on an item, at least, and elements that are worth it. So few
-/// on the CPU that small arrays have teams of several sizes.
+/// The minimum number of threads in a team, and the item length from which teams are used. On the
+/// CPU both are so small that tests with small arrays have teams of several sizes.
 #ifdef __CUDACC__
-inline constexpr int kLeastTeam = 32, kTeamLength = 32;
+inline constexpr int kMinTeam = 32, kTeamLength = 32;
 #else
-inline constexpr int kLeastTeam = 4, kTeamLength = 5;
+inline constexpr int kMinTeam = 4, kTeamLength = 5;
 #endif
 
-/// The threads that work on one item, seen from one of them: it does elements first, first + step,
-/// ... On the CPU, and where an item is no more than a thread's work, there is one: 0, 1, ...
+/// The threads that work on one item, seen from one of them: this thread handles elements first,
+/// first + step, ... On the CPU, and for short items, the team is a single thread that handles
+/// elements 0, 1, ...
 struct Team {
   int64_t first = 0;
   int64_t step = 1;
 
-  /// What threads of the team have written before it all may read after it. Every thread must call
-  /// it.
+  /// A barrier: writes of any thread of the team before it are visible to all of them after it.
+  /// Every thread must call it.
   LAYRUB_HOST_DEVICE void Sync() const {
 #if defined(__CUDA_ARCH__) || (LAYRUB_LAUNCHES && !defined(__CUDACC__))
     if (step > 1) __syncthreads();
 #endif
   }
 
-  /// The sum, or the greatest, of what all threads of the team bring, for all of them. The order
-  /// depends on `step` alone. Every thread must call it.
+  /// Returns to every thread the sum, or the maximum, of the values of all threads of the team. The
+  /// order of the operations depends only on `step`. Every thread must call it.
   template <typename T>
   LAYRUB_HOST_DEVICE T Sum(T value) const {
     return Fold(value, [](T a, T b) { return a + b; });
@@ -49,7 +50,7 @@ struct Team {
 #if defined(__CUDA_ARCH__) || (LAYRUB_LAUNCHES && !defined(__CUDACC__))
     if (step == 1) return value;
     __shared__ T partial[kBlock];
-    __syncthreads();  // what was folded before has been read by all
+    __syncthreads();  // all threads have read the previous result
     partial[threadIdx.x] = value;
     __syncthreads();
     for (auto half = static_cast<unsigned>(step / 2); half > 0; half /= 2) {
@@ -74,20 +75,20 @@ __global__ void __launch_bounds__(kBlock) TeamKernel(int64_t n, Body body) {
 }
 #endif
 
-/// body(i, team) for every i in [0, n), of `length` elements each, in any order, possibly at the
-/// same time. On a GPU a team has as many threads as the item has elements, or fewer: a power of
-/// two, kLeastTeam at least and kBlock at most; `scattered`: elements of one item lie apart and
-/// those of neighbouring items side by side, so that a GPU does better with a thread for each item.
+/// Calls body(i, team) for every i in [0, n), in any order, possibly concurrently; each item has
+/// `length` elements. On a GPU a team has at most as many threads as the item has elements: a power
+/// of two between kMinTeam and kBlock. `scattered` means that neighbouring items, not the
+/// elements of one item, are adjacent in memory; a GPU is then faster with one thread per item.
 template <typename Body>
 void ParallelTeams(const DeviceContext& context, int64_t n, int64_t length, bool scattered,
                    Body body) {
   if (n <= 0) return;
 #if LAYRUB_LAUNCHES
   if (context.launch && !scattered && length >= kTeamLength) {
-    int threads = kLeastTeam;
+    int threads = kMinTeam;
     while (threads < kBlock && 2 * threads <= length) threads *= 2;
-    Launch(context, Barriers::kSome, n < kMostBlocks ? n : kMostBlocks, threads, TeamKernel<Body>,
-           n, body);
+    Launch(context, Barriers::kSome, n < kMaxBlocks ? n : kMaxBlocks, threads, TeamKernel<Body>, n,
+           body);
     return;
   }
 #else

@@ -3,7 +3,7 @@
 
 #include "caffe/layer_factory.hpp"
 
-/// As REGISTER_LAYER_CREATOR and REGISTER_LAYER_CLASS, for types that Caffe lacks.
+/// Like REGISTER_LAYER_CREATOR and REGISTER_LAYER_CLASS, for types that Caffe does not have.
 #define REGISTER_FORK_LAYER_CREATOR(type, creator)                                             \
   static LayerRegisterer<float> g_creator_f_##type(#type, creator<float>, LayerOrigin::kFork); \
   static LayerRegisterer<double> g_creator_d_##type(#type, creator<double>, LayerOrigin::kFork)

@@ -7,8 +7,8 @@
 
 namespace caffe {
 
-/// The layer of type `type` that Caffe's losses have inside, made of their own parameters and set
-/// up: for classes that users derive from them.
+/// Creates and sets up the layer of type `type` that Caffe's losses contain, from the loss's own
+/// parameters. Only for classes that users derive from losses.
 template <typename Dtype>
 shared_ptr<Layer<Dtype>> MakeInnerLayer(LayerParameter param, const char* type,
                                         const vector<Blob<Dtype>*>& bottom,

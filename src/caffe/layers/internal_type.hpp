@@ -5,7 +5,8 @@
 
 namespace caffe {
 
-/// Registers, as `name`, a layer that only the library puts into nets: no list has it.
+/// Registers, as `name`, a layer type that only the library adds to nets. It is in no list of
+/// types.
 template <template <typename> class Type>
 class InternalType {
  public:

@@ -8,8 +8,8 @@
 namespace caffe {
 
 /// Traits of a layer with one bottom and one top of `bytes` each whose derivative is computed from
-/// its output alone: backward reads the top, or saved buffer 0, a copy of it, where a later layer
-/// in place has overwritten the top.
+/// its output alone. Backward reads the top or, if a later in-place layer has overwritten it, saved
+/// buffer 0, a copy of the top.
 inline MemoryTraits TraitsFromOutput(int64_t bytes, bool propagate_down) {
   return UnaryTraits(bytes, {"y", bytes}, {{"y", TopData(0)}, {"saved", Saved(0)}}, propagate_down);
 }

@@ -32,7 +32,7 @@ MemoryTraits ParameterLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*
   traits.inherited = IsDerived(*this);
   traits.param_views = {{0, 0}};
   if (!this->param_propagate_down(0)) return traits;
-  OperandForm backward;
+  OperandVariant backward;
   backward.reads = {TopDiff(0), ParamDiff(0)};
   backward.writes = {ParamDiff(0)};
   traits.backward.push_back(backward);

@@ -24,7 +24,8 @@ Python<Dtype>& Installed() {
   return python;
 }
 
-/// Starts an interpreter where nothing else brings Python; `problem` is why it cannot.
+/// Returns what is installed; if nothing is, starts an interpreter. If that fails, `problem` says
+/// why.
 template <typename Dtype>
 Python<Dtype> FindPython(string* problem) {
   const auto installed = [] {
@@ -40,21 +41,21 @@ Python<Dtype> FindPython(string* problem) {
   return python;
 }
 
-string WithoutPython(const LayerParameter& layer, const string& problem) {
+string NoPythonMessage(const LayerParameter& layer, const string& problem) {
   const PythonParameter& param = layer.python_param();
   return "Layer " + layer.name() + " is of class " + param.module() + "." + param.layer() +
          ", but this program has no Python: " + problem +
          ". Run the net from Python (import caffe), or install a PythonLayer::SetBodyMaker.";
 }
 
-string ProblemOfClass(const LayerParameter& layer) {
+string PythonClassProblem(const LayerParameter& layer) {
   string problem;
   const Python<float> python = FindPython<float>(&problem);
-  if (!python.maker) return WithoutPython(layer, problem);
+  if (!python.maker) return NoPythonMessage(layer, problem);
   return python.check ? python.check(layer) : "";
 }
 
-const bool check_installed = (SetLayerCheck("Python", ProblemOfClass), true);
+const bool check_installed = (SetLayerCheck("Python", PythonClassProblem), true);
 
 }  // namespace
 
@@ -71,7 +72,7 @@ void PythonLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   const string& name = this->layer_param_.name();
   string problem;
   const PythonBodyMaker<Dtype> maker = FindPython<Dtype>(&problem).maker;
-  CHECK(maker) << WithoutPython(this->layer_param_, problem);
+  CHECK(maker) << NoPythonMessage(this->layer_param_, problem);
   body_ = maker(this);
   CHECK(body_) << "Layer " << name << ": there is no class " << param.module() << "."
                << param.layer() << ".";

@@ -8,9 +8,10 @@ namespace caffe {
 namespace {
 
 string Start() {
-  // Modules of Python's that are libraries take its functions from whoever has loaded them.
+  // Python modules that are shared libraries look up the interpreter's functions in whatever loaded
+  // them.
   void* const library =
-      dlopen(layrub::BesideLibrary("libcaffe_python.so").c_str(), RTLD_NOW | RTLD_GLOBAL);
+      dlopen(layrub::PathBesideLibrary("libcaffe_python.so").c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) return dlerror();
   const auto start = reinterpret_cast<const char* (*)()>(dlsym(library, "layrub_start_python"));
   if (!start) return dlerror();

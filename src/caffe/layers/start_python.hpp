@@ -5,9 +5,9 @@
 
 namespace caffe {
 
-/// Starts a Python interpreter in this process, by libcaffe_python.so beside this library, which
-/// imports the package caffe: that installs the maker of Python layers' bodies. Empty, or why that
-/// cannot be. Any thread may call it; the first call does the work.
+/// Starts a Python interpreter in this process, with libcaffe_python.so beside this library. It
+/// imports the package caffe, which installs the maker of Python layers' bodies. Returns an empty
+/// string, or why that failed. Any thread may call it; the first call does the work.
 string StartPython();
 
 }  // namespace caffe

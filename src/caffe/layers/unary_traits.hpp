@@ -12,14 +12,14 @@
 
 namespace caffe {
 
-/// What a backward form computes the derivative from.
+/// A backward variant, and the operand from which it computes the derivative.
 struct DerivativeSource {
-  const char* form;
+  const char* variant;
   Operand operand;
 };
 
-/// The top and the bottom have `bytes` each. The derivative is known from any one of `sources`, in
-/// order of preference; saved buffer 0 is `saved`. A gradient may lie on a source of its own size.
+/// Top and bottom have `bytes` each. The derivative can be computed from any one of `sources`, in
+/// order of preference. Saved buffer 0 is `saved`. A gradient may alias a source of its own size.
 inline MemoryTraits UnaryTraits(int64_t bytes, const SavedBuffer& saved,
                                 const std::vector<DerivativeSource>& sources, bool propagate_down) {
   MemoryTraits traits;
@@ -30,38 +30,40 @@ inline MemoryTraits UnaryTraits(int64_t bytes, const SavedBuffer& saved,
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
   if (!propagate_down) return traits;
   for (const DerivativeSource& source : sources) {
-    OperandForm form;
-    form.name = source.form;
-    form.reads = {source.operand, TopDiff(0)};
-    form.writes = {BottomDiff(0)};
-    form.may_alias = {{BottomDiff(0), TopDiff(0)}};
-    form.from_copy = source.operand.kind == Operand::kSaved && saved.bytes == bytes;
+    OperandVariant variant;
+    variant.name = source.variant;
+    variant.reads = {source.operand, TopDiff(0)};
+    variant.writes = {BottomDiff(0)};
+    variant.may_alias = {{BottomDiff(0), TopDiff(0)}};
+    variant.from_copy = source.operand.kind == Operand::kSaved && saved.bytes == bytes;
     if (source.operand.kind != Operand::kSaved || saved.bytes == bytes)
-      form.may_alias.emplace_back(BottomDiff(0), source.operand);
-    traits.backward.push_back(form);
+      variant.may_alias.emplace_back(BottomDiff(0), source.operand);
+    traits.backward.push_back(variant);
   }
   return traits;
 }
 
-/// The derivative is known from y, where `from_y`, from x, and from a saved copy of the first of
-/// these: forms "y", "x", "saved".
+/// The derivative can be computed from y if `from_y`, from x, and from a saved copy of y (x unless
+/// `from_y`): variants "y", "x", "saved".
 inline MemoryTraits UnaryTraits(int64_t bytes, bool from_y, bool propagate_down) {
   std::vector<DerivativeSource> sources = {{"x", BottomData(0)}, {"saved", Saved(0)}};
   if (from_y) sources.insert(sources.begin(), {"y", TopData(0)});
   return UnaryTraits(bytes, {from_y ? "y" : "x", bytes}, sources, propagate_down);
 }
 
-/// The values that form `form` of those traits reads.
+/// The values that variant `variant` of the traits above reads.
 template <typename Dtype>
 struct DerivativeValues {
   const Dtype* values;
-  bool are_y;  ///< else they are x
+  bool are_y;  ///< false: they are x
 
-  DerivativeValues(const DeviceContext& context, bool from_y, int form, const Blob<Dtype>& bottom,
-                   const Blob<Dtype>& top, const Dtype* saved) {
-    const int x_form = from_y ? 1 : 0;
-    values = form < x_form ? Data(context, top) : form == x_form ? Data(context, bottom) : saved;
-    are_y = from_y && form != x_form;
+  DerivativeValues(const DeviceContext& context, bool from_y, int variant,
+                   const Blob<Dtype>& bottom, const Blob<Dtype>& top, const Dtype* saved) {
+    const int x_variant = from_y ? 1 : 0;
+    values = variant < x_variant    ? Data(context, top)
+             : variant == x_variant ? Data(context, bottom)
+                                    : saved;
+    are_y = from_y && variant != x_variant;
   }
 };
 

@@ -6,7 +6,8 @@ namespace caffe {
 
 namespace {
 
-/// The index into Net::params of the first parameter of a layer: they are in the order of layers.
+/// Returns the index into Net::params of the first parameter of a layer. Parameters are in the
+/// order of layers.
 template <typename Dtype>
 int FirstParam(const Net<Dtype>& net, int layer) {
   size_t first = 0;
@@ -14,7 +15,7 @@ int FirstParam(const Net<Dtype>& net, int layer) {
   return static_cast<int>(first);
 }
 
-/// The layer that has the parameter of this index.
+/// Returns the layer of the parameter with this index.
 template <typename Dtype>
 int LayerOfParam(const Net<Dtype>& net, int param) {
   size_t layer = 0, end = net.layers()[0]->blobs().size();

@@ -3,20 +3,21 @@
 
 #include "caffe/net.hpp"
 
-// The lines that debug_info asks for: mean magnitudes of what a layer has just written.
+// The log lines of debug_info: mean magnitudes of the values that a layer has just written.
 
 namespace caffe {
 
-/// Of the layer's tops and parameters.
+/// Logs the layer's tops and parameters.
 template <typename Dtype>
 void LogForward(const Net<Dtype>& net, int layer);
-/// Of the derivatives of its bottoms and parameters.
+/// Logs the derivatives of the layer's bottoms and parameters.
 template <typename Dtype>
 void LogBackward(const Net<Dtype>& net, int layer);
-/// Of a parameter, by its index into Net::params, and its derivative, before an update.
+/// Logs a parameter, given by its index into Net::params, and its derivative. Call it before an
+/// update.
 template <typename Dtype>
 void LogUpdate(const Net<Dtype>& net, int param);
-/// Norms of all learnable parameters and their derivatives, behind a backward.
+/// Logs the norms of all learnable parameters and their derivatives. Call it after a backward.
 template <typename Dtype>
 void LogNorms(const Net<Dtype>& net);
 

@@ -8,9 +8,9 @@
 
 namespace caffe {
 
-/// Stands in memory for a value that is nowhere any more: reading it aborts with `message`. Whoever
-/// writes the memory gets ordinary, zero-filled memory. Must not outlive the use of `memory`'s
-/// bond: its end leaves untouched memory behind.
+/// Marks memory whose value no longer exists. Reading it aborts with `message`. A caller that
+/// writes it gets ordinary memory, filled with zeros. Its destructor leaves untouched memory
+/// behind, if `memory` is still bound to it.
 class DroppedValue : public Resolver {
  public:
   DroppedValue(const shared_ptr<SyncedMemory>& memory, const string& message)
@@ -27,7 +27,7 @@ class DroppedValue : public Resolver {
     shared_ptr<SyncedMemory>(memory_)->Unbind(nullptr, 0);
     return {};
   }
-  /// Makes memory that holds a dropped value untouched memory, which is zero.
+  /// If memory holds a dropped value, makes it untouched memory, which reads as zero.
   static void Forget(SyncedMemory* memory) {
     const Binding* const binding = memory->binding();
     if (binding && dynamic_cast<DroppedValue*>(binding->resolver)) memory->Unbind(nullptr, 0);

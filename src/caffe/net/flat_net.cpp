@@ -13,13 +13,13 @@
 namespace caffe {
 namespace {
 
-/// What a net inside a layer has from the layer. Empty for the outermost net.
+/// What a net inside a layer takes over from the layer. Empty for the outermost net.
 template <typename Dtype>
 struct Surroundings {
   const typename FlatNet<Dtype>::LayerEntry* layer = nullptr;
-  std::map<string, int> blobs;  ///< of its bottoms and tops, by the name inside: ids
+  std::map<string, int> blobs;  ///< ids of its bottoms and tops, by their names inside
   std::set<string> bottoms;     ///< names inside
-  std::map<int, bool> wanted;   ///< by id of a bottom: is its gradient wanted?
+  std::map<int, bool> wanted;   ///< by id of a bottom: whether its gradient is wanted
 };
 
 template <typename Dtype>
@@ -51,7 +51,7 @@ class Flattener {
       if (around.layer) Narrow(around, wanted, &entry);
       for (int top : entry.top) {
         if (entry.bottom.empty()) {
-          wanted.emplace(top, entry.need_backward);  // given: its surroundings have said
+          wanted.emplace(top, entry.need_backward);  // if given from outside, it is set already
         } else {
           wanted[top] = entry.need_backward;
         }
@@ -89,7 +89,8 @@ class Flattener {
     return ids;
   }
 
-  /// By index into Net::params. A parameter is called after its first layer and its index there.
+  /// Returns ids by index into Net::params. A parameter is named after its first layer and its
+  /// index there.
   vector<int> ParamIds(const Net<Dtype>& net, const Surroundings<Dtype>& around) {
     std::map<const Blob<Dtype>*, int> given;
     for (size_t i = 0; around.layer && i < around.layer->params.size(); ++i)
@@ -114,7 +115,7 @@ class Flattener {
     return ids;
   }
 
-  /// A net inside a layer computes the gradients that are wanted around it, and those they need.
+  /// Inside a layer, limits the backward to the gradients wanted outside and those needed for them.
   void Narrow(const Surroundings<Dtype>& around, const std::map<int, bool>& wanted, Entry* entry) {
     bool needed = false;
     for (size_t i = 0; i < entry->bottom.size(); ++i) {
@@ -131,11 +132,12 @@ class Flattener {
                                entry.propagate_down);
   }
 
-  /// Adds the layer, or those of the net inside it; leaves out Inputs that the surroundings give.
+  /// Adds the layer, or the layers of the net inside it. Leaves out Input layers whose tops come
+  /// from outside.
   void Add(const Entry& entry, const Net<Dtype>& net, int layer,
            const Surroundings<Dtype>& around) {
     const InnerNet<Dtype> inner = entry.layer->inner_net();
-    // The bodies of a derived class may do more than run the net.
+    // A derived class may do more in its functions than run the net.
     if (!inner.net || TraitsOf(entry).inherited) {
       const vector<int>& tops = net.top_ids(layer);
       const bool given = std::all_of(tops.begin(), tops.end(), [&](int top) {
@@ -158,11 +160,11 @@ class Flattener {
   const int learnable_;
 };
 
-/// Whether `next` computes in place on the one value that `entry` makes, and derivatives are wanted
-/// of both or of none in between: then nobody else sees that value.
+/// Whether `next` works in place on the only top of `entry`, and either both have a backward or
+/// neither has. Then no other layer sees the value between them.
 template <typename Dtype>
-bool IsInPlaceBehind(const typename FlatNet<Dtype>::LayerEntry& entry,
-                     const typename FlatNet<Dtype>::LayerEntry& next) {
+bool IsInPlaceAfter(const typename FlatNet<Dtype>::LayerEntry& entry,
+                    const typename FlatNet<Dtype>::LayerEntry& next) {
   const auto shares_params = [&](int param) {
     return std::count(entry.params.begin(), entry.params.end(), param) > 0;
   };
@@ -172,7 +174,7 @@ bool IsInPlaceBehind(const typename FlatNet<Dtype>::LayerEntry& entry,
          std::none_of(next.params.begin(), next.params.end(), shares_params);
 }
 
-/// What must stay as it is, by what layers say of themselves.
+/// What must not be fused, according to the traits of the layers.
 template <typename Dtype>
 struct NotToFuse {
   explicit NotToFuse(const FlatNet<Dtype>& flat) {
@@ -185,8 +187,8 @@ struct NotToFuse {
       blobs.insert(entry.top.begin(), entry.top.end());
     }
   }
-  bool all = false;     ///< a pass may go on without the plan in the middle
-  std::set<int> blobs;  ///< those of layers without traits, which may write them at any time
+  bool all = false;     ///< fuse nothing: a pass may leave the plan in the middle
+  std::set<int> blobs;  ///< blobs of layers without traits, which may write them at any time
 };
 
 template <typename Dtype>
@@ -196,7 +198,7 @@ void FuseLayers(FlatNet<Dtype>* flat) {
   vector<Entry> layers;
   for (size_t i = 0; i < flat->layers.size(); ++i) {
     const Entry& next = flat->layers[i];
-    const bool may = i > 0 && !apart.all && IsInPlaceBehind<Dtype>(layers.back(), next) &&
+    const bool may = i > 0 && !apart.all && IsInPlaceAfter<Dtype>(layers.back(), next) &&
                      apart.blobs.count(next.top[0]) == 0;
     const auto fused =
         may ? layers.back().layer->FusedWith(*next.layer, flat->Blobs(layers.back().bottom))
@@ -216,7 +218,7 @@ void FuseLayers(FlatNet<Dtype>* flat) {
   flat->layers = std::move(layers);
 }
 
-/// Aborts, naming the layer, where a top was never given a shape.
+/// Aborts, naming the layer, if a top was never given a shape.
 template <typename Dtype>
 void CheckShapes(const Net<Dtype>& net) {
   for (size_t i = 0; i < net.layers().size(); ++i) {
@@ -226,8 +228,8 @@ void CheckShapes(const Net<Dtype>& net) {
       CHECK(net.top_vecs()[i][k]->HasShape())
           << "Layer " << layer.name() << " (" << layer.type() << "): its top '"
           << net.blob_names()[net.top_ids(static_cast<int>(i))[k]]
-          << "' has no shape; a memory plan needs one: the layer's Reshape, or the program, has to "
-             "give it.";
+          << "' has no shape; a memory plan needs one. Set it in the layer's Reshape or in the "
+             "program.";
     }
   }
 }

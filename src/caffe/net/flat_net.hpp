@@ -9,18 +9,18 @@
 
 namespace caffe {
 
-/// A net as it runs under a plan: the nets inside its layers (Layer::inner_net) are unfolded, and
-/// layers that compute in place on what the one before has made are fused with that
-/// (Layer::FusedWith). Points into the net, which must outlive it; valid for the shapes and need of
-/// gradients that the net had when it was made.
+/// A net as it runs under a plan. The nets inside its layers (Layer::inner_net) are unfolded, and a
+/// layer that works in place on the output of the layer before may be fused with that
+/// (Layer::FusedWith). Points into the net, which must outlive it. Valid as long as the net's
+/// shapes and its need of gradients do not change.
 template <typename Dtype>
 struct FlatNet {
   struct LayerEntry {
     Layer<Dtype>* layer = nullptr;
-    string name;          ///< "ip1", in a net inside lstm1 "lstm1/unit_3"; fused "bn1+scale1+relu1"
-    int owner = -1;       ///< in Net::layers: the layer that this is, begins with, or belongs to
-    int last_owner = -1;  ///< the one that it ends with
-    shared_ptr<Layer<Dtype>> fused;  ///< `layer`, where it is fused from several
+    string name;     ///< "ip1"; in a net inside lstm1 "lstm1/unit_3"; if fused "bn1+scale1+relu1"
+    int owner = -1;  ///< index in Net::layers of the layer that this is, begins with or belongs to
+    int last_owner = -1;             ///< the layer that it ends with
+    shared_ptr<Layer<Dtype>> fused;  ///< owns `layer` if it is fused from several
     bool need_backward = false;
     vector<int> bottom, top;  ///< indices of `blobs`
     vector<bool> propagate_down;
@@ -29,8 +29,8 @@ struct FlatNet {
   struct BlobEntry {
     string name;
     Blob<Dtype>* blob;
-    /// Of the same shape, without values, its channels as they lie in private blobs; null: those of
-    /// an array.
+    /// A blob of the same shape, without values, with the channel layout of the private blobs. Null
+    /// if that is the layout of an array.
     shared_ptr<Blob<Dtype>> in_blocks = {};
   };
 
@@ -39,15 +39,15 @@ struct FlatNet {
   /// Net::learnable_params first, at the same indices, then the state of nets inside.
   vector<BlobEntry> params;
 
-  /// As layers under the plan see them, but for the values.
+  /// Returns the blobs as layers see them under the plan, but without values.
   vector<Blob<Dtype>*> Blobs(const vector<int>& ids) const {
     vector<Blob<Dtype>*> result;
     for (int id : ids)
       result.push_back(blobs[id].in_blocks ? blobs[id].in_blocks.get() : blobs[id].blob);
     return result;
   }
-  /// Of the first layers, as many as `with` has entries: those that write a blob together with one
-  /// that has `value`, in place, get it, too.
+  /// Considers the first with->size() layers. If a layer has `value`, all layers that write the
+  /// same blob, in place, get it, too.
   void Spread(bool value, std::vector<bool>* with) const {
     std::vector<bool> written(blobs.size());
     for (bool changed = true; changed;) {
@@ -62,7 +62,7 @@ struct FlatNet {
       }
     }
   }
-  /// Whether some of what it is given lies in blocks.
+  /// Whether a bottom or top of the layer lies in blocks.
   bool TouchesBlocks(const LayerEntry& layer) const {
     const auto in_blocks = [&](int id) { return blobs[id].in_blocks != nullptr; };
     return std::any_of(layer.bottom.begin(), layer.bottom.end(), in_blocks) ||
@@ -70,18 +70,19 @@ struct FlatNet {
   }
 };
 
-/// The layer is one of the net's own, or fused from such, and not inside one.
+/// Whether the layer is one of the net's own or fused from these, not one inside another layer.
 template <typename Dtype>
 bool IsOutermost(const Net<Dtype>& net, const typename FlatNet<Dtype>::LayerEntry& layer) {
   return layer.layer == net.layers()[layer.owner].get() || layer.last_owner > layer.owner;
 }
 
-/// Nobody looks at blobs between two layers of the net: it has no callbacks but ParameterCallbacks,
-/// and prints no debug information.
+/// Whether nothing reads blobs between two layers of the net: it has no callbacks except
+/// ParameterCallbacks, and prints no debug information.
 template <typename Dtype>
 bool Unwatched(const Net<Dtype>& net);
 
-/// Fuses layers (Layer::FusedWith) if `fuse` says so and the net is Unwatched.
+/// Unfolds the net. Also fuses layers (Layer::FusedWith) if `fuse` is true and the net is
+/// Unwatched.
 template <typename Dtype>
 FlatNet<Dtype> Flatten(const Net<Dtype>& net, bool fuse);
 

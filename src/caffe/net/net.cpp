@@ -77,7 +77,7 @@ void Net<Dtype>::Init(const NetParameter& in_param) {
     layer_names_index_[layer_names_[i]] = i;
   }
   ShareWeights();
-  TellWhatIsOverwritten(*this);
+  SetOverwrittenFlags(*this);
   for (size_t i = 0; i < layers_.size(); ++i)
     layers_[i]->set_needs_backward(layer_need_backward_[i]);
   debug_info_ = param.debug_info();
@@ -195,8 +195,8 @@ void Net<Dtype>::RunLayers(int start, int end, PendingReads* reads, Dtype* loss)
   LeavePlan();
   for (int i = start; i <= end; ++i) {
     for (Callback* callback : before_forward_) callback->run(i);
-    // The layer computes its tops anew: derivatives of the pass before no longer belong to them and
-    // read as zero.
+    // The layer computes its tops again, so derivatives of the previous pass no longer belong to
+    // them and read as zero.
     for (const Blob<Dtype>* top : top_vecs_[i]) {
       if (top->HasShape()) DroppedValue::Forget(top->diff().get());
     }
@@ -238,7 +238,7 @@ void Net<Dtype>::RunForward(PendingReads* reads, Dtype* loss) {
   if (placement_wanted_ && (!planned_ || !planned_->IsUpToDate())) {
     LeavePlan(true);
     PlacementOptions options = placement_;
-    options.plan.reset();  // is of other shapes
+    options.plan.reset();  // was made for other shapes
     const layrub::Status status = Place(options, history_);
     CHECK(status.ok()) << status.message;
   }
@@ -274,9 +274,9 @@ void Net<Dtype>::BackwardFromTo(int start, int end) {
   for (int i = start; i >= end; --i) {
     for (Callback* callback : before_backward_) callback->run(i);
     if (layer_need_backward_[i]) {
-      // A derivative that no layer writes before this one reads it is zero, as in Caffe: in a whole
-      // backward one that is not written by now, in a partial one that of a top which no layer
-      // behind derives by.
+      // A derivative that no layer has written is zero, as in Caffe. In a whole backward that is
+      // any derivative not written by now, in a partial one that of a top for which no later layer
+      // computes it.
       for (size_t top = 0; top < top_vecs_[i].size(); ++top) {
         if (whole || !is_computed(i, top_id_vecs_[i][top]))
           DroppedValue::Forget(top_vecs_[i][top]->diff().get());
@@ -339,6 +339,11 @@ void Net<Dtype>::Update() {
 }
 
 template <typename Dtype>
+bool Net<Dtype>::updates_within_backward() const {
+  return planned_ && planned_->UpdatesWithinBackward();
+}
+
+template <typename Dtype>
 void Net<Dtype>::UpdateParams(const std::function<void(int)>& update) {
   const auto traced = [&](int id) {
     update(id);
@@ -368,7 +373,7 @@ void Net<Dtype>::ShareWeights() {
   ShareWeightsWithin();
 }
 
-/// The nets inside layers share the memory that their layers' parameters have now.
+/// Makes nets inside layers share the memory that their layers' parameters have now.
 template <typename Dtype>
 void Net<Dtype>::ShareWeightsWithin() {
   for (const auto& layer : layers_) {
@@ -380,7 +385,8 @@ void Net<Dtype>::ShareWeightsWithin() {
 template <typename Dtype>
 void Net<Dtype>::ShareTrainedLayersWith(const Net* other) {
   borrowed_.clear();
-  // By owner, what those share that `other` does not have: it may have any of them.
+  // By owner: the parameter of `other` for all parameters shared with this owner that `other`
+  // lacks. It may have any of them.
   std::map<int, const Blob<Dtype>*> of_owners;
   std::vector<bool> given(params_.size());
   for (size_t i = 0; i < other->layers().size(); ++i) {

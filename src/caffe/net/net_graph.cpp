@@ -5,11 +5,9 @@
 #include "caffe/planned_net.hpp"
 #include "layrub/device/device.hpp"
 #include "net_graph_names.hpp"
-#include "param_layouts.hpp"
 
 namespace caffe {
 
-using layrub::Form;
 using layrub::kNone;
 using layrub::Life;
 using layrub::Op;
@@ -19,16 +17,18 @@ using layrub::Pass;
 using layrub::Role;
 using layrub::Tensor;
 using layrub::TensorId;
+using layrub::Variant;
 
 template <typename Dtype>
-NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>& keep) {
+NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>& keep,
+                                       bool transient_gradients) {
   const int layers = static_cast<int>(flat_.layers.size());
   out_.graph.name = Word(net_.name_);
   out_.layers.resize(layers);
   newest_.assign(flat_.blobs.size(), -1);
   versions_of_.assign(flat_.blobs.size(), 0);
   FindTraits();
-  LayInBlocks();
+  ChooseBlocks();
   AddParams();
   AddLibraryWorkspace();
   for (int i = 0; i < layers; ++i) AddForward(i);
@@ -39,12 +39,13 @@ NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>&
       if (flat_.layers[i].need_backward) AddBackward(i);
     }
     if (histories >= 0) AddUpdates(histories);
+    if (transient_gradients) UpdateWithinBackward();
   }
   SeparateDeadDerivatives();
   MarkKept(keep);
   for (size_t i = 0; i < out_.versions.size(); ++i) out_.versions[i].diff = root_diff_[DiffRoot(i)];
-  // Its many short lists are scattered among what the net has left free. A copy lies in one stretch
-  // of memory, in the order in which planning goes through it.
+  // The graph's many short lists are scattered in memory that the net has freed. A copy of the
+  // graph is contiguous, in the order in which planning reads it.
   out_.graph = layrub::Graph(out_.graph);
   return std::move(out_);
 }
@@ -57,7 +58,7 @@ void NetGraphBuilder<Dtype>::FindTraits() {
     MemoryTraits& traits = traits_.back();
     if (traits.varying) last_varying_ = static_cast<int>(traits_.size()) - 1;
     if (traits.declared) continue;
-    // Memory that a layer has shared once, at set-up, it shares under a plan.
+    // Memory that a layer has shared at set-up stays shared under a plan.
     for (int t = 0; t < static_cast<int>(top.size()); ++t) {
       for (int b = 0; b < static_cast<int>(bottom.size()); ++b) {
         if (top[t] == bottom[b] || top[t]->count() != bottom[b]->count()) continue;
@@ -66,7 +67,8 @@ void NetGraphBuilder<Dtype>::FindTraits() {
       }
     }
     if (net_.phase_ == TRAIN) continue;
-    // Nobody else's business without a backward pass: such a derivative is not part of the plan.
+    // Without a backward pass no other layer needs these derivatives, so they are not part of the
+    // plan.
     const auto of_param = [](const Operand& operand) {
       return operand.kind == Operand::kParamDiff;
     };
@@ -78,7 +80,8 @@ void NetGraphBuilder<Dtype>::FindTraits() {
 template <typename Dtype>
 OpId NetGraphBuilder<Dtype>::AddOp(Op op, int owner) {
   op.name = Unique(Word(op.name), &names_);
-  for (const Form& form : op.forms) written_.insert(form.writes.begin(), form.writes.end());
+  for (const Variant& variant : op.variants)
+    written_.insert(variant.writes.begin(), variant.writes.end());
   out_.graph.ops.push_back(std::move(op));
   out_.op_owner.push_back(owner);
   return static_cast<OpId>(out_.graph.ops.size() - 1);
@@ -97,8 +100,9 @@ void NetGraphBuilder<Dtype>::AddParams() {
   }
 }
 
-/// Any operation may call a library; that two of them never work at the same time is why there is
-/// one workspace, of one size under all plans, since its size may decide how results are rounded.
+/// Any operation may call a library. Two operations never run at the same time, so one workspace is
+/// enough. It has the same size under all plans, because the size may affect how results are
+/// rounded.
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::AddLibraryWorkspace() {
   if (Caffe::mode() != Caffe::GPU) return;
@@ -135,29 +139,29 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   Op op;
   op.name = name + "/forward";
   op.pass = Pass::kForward;
-  // A test that goes on without the plan has nothing computed again.
+  // A test that continues without the plan recomputes nothing.
   const bool may_end = net_.phase_ == TEST && layer <= last_varying_;
   op.repeatable = traits.repeatable && !traits.user_tops && !may_end;
-  Form form = ToForm(layer, traits.forward, op.name);
+  Variant variant = ToVariant(layer, traits.forward, op.name);
   for (size_t i = 0; i < entry.top.size(); ++i) {
-    // The layer weighs its loss with the top's diff, which holds the loss weight from set-up on.
+    // The layer multiplies its loss by the top's diff, which holds the loss weight from set-up on.
     if (flat.layer->loss(i) == Dtype(0)) continue;
-    AddOnce(DiffTensor(entry.top[i]), &form.reads);
+    AddOnce(DiffTensor(entry.top[i]), &variant.reads);
     const TensorId data = out_.versions[entry.top[i]].data;
-    const bool written = std::count(form.writes.begin(), form.writes.end(), data) > 0;
-    if (!written) AddOnce(data, &form.reads);  // a view
+    const bool written = std::count(variant.writes.begin(), variant.writes.end(), data) > 0;
+    if (!written) AddOnce(data, &variant.reads);  // a view
   }
   for (TensorId saved : entry.saved) {
-    if (saved != kNone) AddOnce(saved, &form.writes);
+    if (saved != kNone) AddOnce(saved, &variant.writes);
   }
-  if (traits.fed && form.reads.empty() && !form.writes.empty()) op.kind = OpKind::kFeed;
-  op.forms.push_back(std::move(form));
+  if (traits.fed && variant.reads.empty() && !variant.writes.empty()) op.kind = OpKind::kFeed;
+  op.variants.push_back(std::move(variant));
   AddOp(std::move(op), layer);
 }
 
-/// A pass that goes on without the plan after a layer of varying shapes finds all that it needs of
-/// what came before: in training what layers have made that cannot run again (LeaveInPass), in a
-/// test what the layers behind read.
+/// Keeps the values that a pass needs if it continues without the plan after a layer of varying
+/// shapes: in training the outputs of layers that cannot run again (LeaveInPass), in a test all
+/// values that later layers read.
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::KeepForRestOfPass() {
   const int count = last_varying_ + 1;
@@ -170,7 +174,7 @@ void NetGraphBuilder<Dtype>::KeepForRestOfPass() {
   std::set<TensorId> made, needed;
   for (const layrub::Op& op : out_.graph.ops) {
     const int layer = out_.op_owner[&op - out_.graph.ops.data()];
-    const std::vector<TensorId>& writes = op.forms[0].writes;
+    const std::vector<TensorId>& writes = op.variants[0].writes;
     if (layer >= count) continue;
     made.insert(writes.begin(), writes.end());
     if (net_.phase_ == TRAIN && !able[layer]) needed.insert(writes.begin(), writes.end());
@@ -193,10 +197,10 @@ void NetGraphBuilder<Dtype>::KeepForRestOfPass() {
   }
 }
 
-/// `form` reads a value that this layer's forward, or a later one, overwrites at its address.
+/// Whether `variant` reads a value that this layer's forward, or a later one, overwrites in place.
 template <typename Dtype>
-bool NetGraphBuilder<Dtype>::Overwritten(int layer, const OperandForm& form) {
-  return std::any_of(form.reads.begin(), form.reads.end(), [&](const Operand& operand) {
+bool NetGraphBuilder<Dtype>::Overwritten(int layer, const OperandVariant& variant) {
+  return std::any_of(variant.reads.begin(), variant.reads.end(), [&](const Operand& operand) {
     if (operand.kind != Operand::kBottomData && operand.kind != Operand::kTopData) return false;
     const auto found = overwritten_by_.find(TensorOf(layer, operand));
     const int last = operand.kind == Operand::kBottomData ? layer : layer + 1;
@@ -204,12 +208,12 @@ bool NetGraphBuilder<Dtype>::Overwritten(int layer, const OperandForm& form) {
   });
 }
 
-/// A layer without traits above `layer` may write a value that a backward form of it would read:
-/// forms then differ.
+/// Whether a layer without traits above `layer` may write a value that some backward variant of
+/// `layer` reads. Then the variants may give different results.
 template <typename Dtype>
 bool NetGraphBuilder<Dtype>::Mutated(int layer) {
-  for (const OperandForm& form : traits_[layer].backward) {
-    for (const Operand& operand : form.reads) {
+  for (const OperandVariant& variant : traits_[layer].backward) {
+    for (const Operand& operand : variant.reads) {
       if (operand.kind != Operand::kBottomData && operand.kind != Operand::kTopData) continue;
       const auto found = mutated_by_.find(TensorOf(layer, operand));
       if (found != mutated_by_.end() && found->second > layer) return true;
@@ -222,71 +226,71 @@ template <typename Dtype>
 void NetGraphBuilder<Dtype>::AddBackward(int layer) {
   const auto& flat = flat_.layers[layer];
   const MemoryTraits& traits = traits_[layer];
-  // The form of a pass without a plan, where it matters.
+  // The variant that a pass without a plan uses, if the choice matters.
   int direct = -1;
   if (traits.declared && traits.backward.size() > 1 && Mutated(layer)) {
     direct =
-        flat.layer->DirectForm(traits.backward, flat_.Blobs(flat.bottom), flat_.Blobs(flat.top));
+        flat.layer->DirectVariant(traits.backward, flat_.Blobs(flat.bottom), flat_.Blobs(flat.top));
     if (direct >= 0 && Overwritten(layer, traits.backward[direct])) direct = -1;
   }
   Op op;
   op.name = flat.name + "/backward";
   op.pass = Pass::kBackward;
-  std::vector<int>& forms = out_.layers[layer].backward_forms;
-  const auto usable = [&](const OperandForm& form) {
-    return !traits.declared || !Overwritten(layer, form);
+  std::vector<int>& variants = out_.layers[layer].backward_variants;
+  const auto usable = [&](const OperandVariant& variant) {
+    return !traits.declared || !Overwritten(layer, variant);
   };
-  const bool reads_itself =
-      std::any_of(traits.backward.begin(), traits.backward.end(),
-                  [&](const OperandForm& form) { return !form.from_copy && usable(form); });
+  const bool reads_itself = std::any_of(
+      traits.backward.begin(), traits.backward.end(),
+      [&](const OperandVariant& variant) { return !variant.from_copy && usable(variant); });
   for (size_t i = 0; i < traits.backward.size(); ++i) {
-    const OperandForm& form = traits.backward[i];
+    const OperandVariant& variant = traits.backward[i];
     if (direct >= 0 && static_cast<int>(i) != direct) continue;
-    if (!usable(form) || (direct < 0 && reads_itself && form.from_copy)) continue;
-    op.forms.push_back(ToForm(layer, form, op.name));
-    forms.push_back(static_cast<int>(i));
+    if (!usable(variant) || (direct < 0 && reads_itself && variant.from_copy)) continue;
+    op.variants.push_back(ToVariant(layer, variant, op.name));
+    variants.push_back(static_cast<int>(i));
   }
-  CHECK(!op.forms.empty() || traits.backward.empty())
+  CHECK(!op.variants.empty() || traits.backward.empty())
       << "Layer " << flat.name
       << " needs for its backward values that a later layer overwrites in place.";
-  if (op.forms.empty()) return;  // every bottom diff is a view
+  if (op.variants.empty()) return;  // every bottom diff is a view
   const auto& tensors = out_.graph.tensors;
-  for (const Form& form : op.forms) {
-    for (TensorId tensor : form.reads) {
+  for (const Variant& variant : op.variants) {
+    for (TensorId tensor : variant.reads) {
       const bool gradient = tensors[tensor].role == Role::kActivationGradient;
       if (!gradient || tensors[tensor].is_state() || written_.count(tensor)) continue;
-      // Nobody computes this derivative: in Caffe it is zero.
+      // No layer computes this derivative. In Caffe it is zero.
       Op fill;
       fill.name = tensors[tensor].name + "/fill";
       fill.pass = Pass::kBackward;
       fill.kind = OpKind::kFill;
-      fill.forms.resize(1);
-      fill.forms[0].name = "zero";
-      fill.forms[0].writes.push_back(tensor);
-      fill.forms[0].bytes_moved = static_cast<double>(tensors[tensor].bytes);
+      fill.variants.resize(1);
+      fill.variants[0].name = "zero";
+      fill.variants[0].writes.push_back(tensor);
+      fill.variants[0].bytes_moved = static_cast<double>(tensors[tensor].bytes);
       AddOp(std::move(fill), layer);
     }
   }
   out_.layers[layer].backward = AddOp(std::move(op), layer);
 }
 
-/// A layer without traits may write derivatives in its forward. Where the next operation that
-/// touches one overwrites it, workspace stands in for it.
+/// A layer without traits may write derivatives in its forward. If the next operation that touches
+/// such a derivative overwrites it, uses workspace instead of the tensor.
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::SeparateDeadDerivatives() {
-  std::vector<bool> overwritten(out_.graph.tensors.size());  // by tensor: by the next to touch it
+  std::vector<bool> overwritten(out_.graph.tensors.size());  // by tensor: by the next to use it
   for (OpId o = static_cast<OpId>(out_.graph.ops.size()) - 1; o >= 0; --o) {
-    std::vector<Form>& forms = out_.graph.ops[o].forms;
+    std::vector<Variant>& variants = out_.graph.ops[o].variants;
     if (out_.graph.ops[o].pass == Pass::kForward) {
       int64_t bytes = 0;
       const auto is_dead = [&](TensorId tensor) {
         const Tensor& written = out_.graph.tensors[tensor];
-        const auto& reads = forms[0].reads;
+        const auto& reads = variants[0].reads;
         return overwritten[tensor] && !written.is_state() &&
                written.role == Role::kActivationGradient &&
                std::find(reads.begin(), reads.end(), tensor) == reads.end();
       };
-      std::vector<TensorId>& writes = forms[0].writes;
+      std::vector<TensorId>& writes = variants[0].writes;
       for (TensorId tensor : writes) {
         if (!is_dead(tensor)) continue;
         out_.layers[out_.op_owner[o]].stand_ins.emplace_back(tensor, bytes);
@@ -295,52 +299,16 @@ void NetGraphBuilder<Dtype>::SeparateDeadDerivatives() {
       writes.erase(std::remove_if(writes.begin(), writes.end(), is_dead), writes.end());
       if (bytes > 0) {
         const string name = out_.graph.ops[o].name + ":derivatives";
-        const TensorId workspace = AddTensor(name, bytes, Role::kScratch, Life::kIteration);
-        forms[0].scratch.push_back({workspace, 0, true, ""});
+        const TensorId workspace = AddTensor(name, bytes, Role::kWorkspace, Life::kIteration);
+        variants[0].algorithms.push_back({workspace, 0, true, ""});
       }
     }
-    for (const Form& form : forms) {
-      for (TensorId tensor : form.writes) overwritten[tensor] = true;
+    for (const Variant& variant : variants) {
+      for (TensorId tensor : variant.writes) overwritten[tensor] = true;
     }
-    for (const Form& form : forms) {
-      for (TensorId tensor : form.reads) overwritten[tensor] = false;
+    for (const Variant& variant : variants) {
+      for (TensorId tensor : variant.reads) overwritten[tensor] = false;
     }
-  }
-}
-
-/// Where each device has a part of the gradient: the numbers that it receives to have the sum.
-static double NumbersReceived(const layrub::Layout& layout) {
-  const layrub::Layout part = layout.OfGradient();
-  return static_cast<double>(MostReceived(part, part.Summed()));
-}
-
-template <typename Dtype>
-void NetGraphBuilder<Dtype>::AddUpdates(int histories) {
-  out_.history.resize(net_.learnable_params_.size());
-  const vector<layrub::Layout> layouts = ParamLayouts(net_);
-  for (size_t i = 0; i < net_.learnable_params_.size(); ++i) {
-    if (net_.params_lr_[i] == 0) continue;
-    const TensorId diff = ParamDiffTensor(i);
-    const string name = out_.graph.tensors[out_.param_data[i]].name;
-    const int64_t bytes = out_.graph.tensors[diff].bytes;
-    Op op;
-    op.name = name + "/update";
-    op.pass = Pass::kUpdate;
-    op.kind = OpKind::kUpdate;
-    op.forms.resize(1);
-    Form& form = op.forms[0];
-    form.name = "update";
-    form.reads = {out_.param_data[i], diff};
-    for (int k = 0; k < histories; ++k) {
-      out_.history[i].push_back(
-          AddTensor(name + ".history" + std::to_string(k), bytes, Role::kHistory, Life::kState));
-      form.reads.push_back(out_.history[i].back());
-    }
-    form.writes = form.reads;
-    form.bytes_moved = 2.0 * static_cast<double>(bytes) * static_cast<double>(form.reads.size());
-    form.flops = form.bytes_moved / sizeof(Dtype);
-    form.exchanged = NumbersReceived(layouts[i]) * sizeof(Dtype);
-    AddOp(std::move(op), static_cast<int>(i));
   }
 }
 

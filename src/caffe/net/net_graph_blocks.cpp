@@ -6,21 +6,21 @@
 namespace caffe {
 namespace {
 
-/// Blocks of any size have whole numbers of channels then.
+/// Channels must be a multiple of this, so that they fill blocks of 8 and of 16.
 constexpr int kChannels = 16;
 
-/// Whether blocks and an array differ.
+/// Whether the layouts of blocks and of an array differ for this shape.
 template <typename Dtype>
 bool Differs(const Blob<Dtype>& blob) {
   return blob.num_axes() < 3 || blob.count(2) > 1;
 }
 
-/// Sets of blobs that have one layout.
+/// Sets of blobs that must have the same layout.
 struct Groups {
   struct Group {
     bool refused = false;
-    int block = MemoryTraits::kAnyBlock;  ///< that layers want
-    int64_t spared = 0;                   ///< bytes of copies
+    int block = MemoryTraits::kAnyBlock;  ///< that layers prefer
+    int64_t spared = 0;                   ///< bytes of copies that blocks save
   };
 
   explicit Groups(size_t blobs) : parent(blobs), groups(blobs) {
@@ -45,7 +45,7 @@ struct Groups {
     group.refused |= group.block > 1 && group.block != block;
     group.block = block;
   }
-  /// 1: an array.
+  /// Returns the block size, or 1 for an array.
   int Block(int blob) {
     const Group& group = Of(blob);
     return group.refused || group.spared <= 0 ? 1 : group.block;
@@ -57,7 +57,8 @@ struct Groups {
 
 }  // namespace
 
-/// Whether `memory` is somebody else's. What a plan of this net has given up is not.
+/// Whether `memory` belongs to someone else. Memory whose value a plan of this net has dropped does
+/// not.
 template <typename Dtype>
 bool NetGraphBuilder<Dtype>::OfOthers(const SyncedMemory& memory) const {
   const auto dropped = net_.dropped_.find(&memory);
@@ -66,17 +67,17 @@ bool NetGraphBuilder<Dtype>::OfOthers(const SyncedMemory& memory) const {
   return !gone && External(memory);
 }
 
-/// A value lies in blocks, with all whose layout is tied to its own, where all layers that touch it
-/// take them and more bytes of copies are spared than made. Nothing is copied from one layout to
-/// the other but by such layers, which do it in pieces that stay in caches.
+/// Puts a value in blocks, together with all values that must have the same layout, if all layers
+/// that touch them accept blocks and this saves more bytes of copies than it causes. Only these
+/// layers convert between the layouts, in pieces that stay in caches.
 ///
-/// A layer may end the plan in the middle of a pass, by another shape of its tops: one without
-/// bottoms, or without traits. What has run by then in blocks would have to run again
-/// (PlannedNet::LayersToRunAgain): it may have saved something for its backward, which then goes
-/// without the plan. That takes time, and cannot be where a bottom is gone. So no layer before such
-/// a one has blocks.
+/// A layer without bottoms or without traits may end the plan in the middle of a pass, when its
+/// tops get another shape. Layers that have run in blocks by then would have to run again
+/// (PlannedNet::LayersToRecompute), because their backward, which runs without the plan, may need
+/// what they saved. That takes time, and is impossible if a bottom is gone. So no layer before such
+/// a layer uses blocks.
 template <typename Dtype>
-void NetGraphBuilder<Dtype>::LayInBlocks() {
+void NetGraphBuilder<Dtype>::ChooseBlocks() {
   if (!optimizations_.channel_blocks || last_varying_ >= 0) return;
   Groups groups(flat_.blobs.size());
   for (size_t i = 0; i < flat_.blobs.size(); ++i) {
@@ -84,12 +85,12 @@ void NetGraphBuilder<Dtype>::LayInBlocks() {
     const bool whole = blob.num_axes() >= 3 && blob.shape(1) % kChannels == 0 && blob.count() > 0;
     if (!whole || OfOthers(*blob.data()) || OfOthers(*blob.diff())) groups.Of(i).refused = true;
   }
-  bool may_end = false;  // the plan, at this layer or a later one
+  bool may_end = false;  // whether this layer or a later one may end the plan
   for (int i = static_cast<int>(flat_.layers.size()) - 1; i >= 0; --i) {
     const auto& layer = flat_.layers[i];
     const MemoryTraits& traits = traits_[i];
     may_end = may_end || layer.bottom.empty() || !traits.declared;
-    bool weighed = false;  // a loss, of which the net itself reads the top
+    bool weighed = false;  // whether a top is a loss, which the net itself reads
     for (size_t t = 0; t < layer.top.size(); ++t) weighed |= layer.layer->loss(t) != Dtype(0);
     std::vector<int> touched;
     for (const std::vector<int>* blobs : {&layer.bottom, &layer.top}) {
@@ -98,7 +99,7 @@ void NetGraphBuilder<Dtype>::LayInBlocks() {
       }
     }
     const bool able = !may_end && !weighed;
-    // Bodies ask the first bottom how channels lie.
+    // Layers look at their first bottom for the layout.
     const bool takes =
         traits.takes_blocks && !layer.bottom.empty() && Differs(*flat_.blobs[layer.bottom[0]].blob);
     for (const int blob : touched) {
@@ -106,7 +107,7 @@ void NetGraphBuilder<Dtype>::LayInBlocks() {
         groups.Unite(touched[0], blob);
       } else if (able && traits.block_wanted != MemoryTraits::kNoBlocks) {
         groups.Want(blob, traits.block_wanted);
-        groups.Of(blob).spared += traits.copies_spared * BlobBytes(blob);
+        groups.Of(blob).spared += traits.copies_saved * BlobBytes(blob);
       } else {
         groups.Of(blob).refused = true;
       }
@@ -128,7 +129,7 @@ void NetGraphBuilder<Dtype>::LayInBlocks() {
 
 template bool NetGraphBuilder<float>::OfOthers(const SyncedMemory&) const;
 template bool NetGraphBuilder<double>::OfOthers(const SyncedMemory&) const;
-template void NetGraphBuilder<float>::LayInBlocks();
-template void NetGraphBuilder<double>::LayInBlocks();
+template void NetGraphBuilder<float>::ChooseBlocks();
+template void NetGraphBuilder<double>::ChooseBlocks();
 
 }  // namespace caffe

@@ -11,7 +11,7 @@
 
 namespace caffe {
 
-/// `name` as one word.
+/// Returns `name` as one word.
 inline std::string Word(std::string name) {
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return std::isspace(c); }, '_');

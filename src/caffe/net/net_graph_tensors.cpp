@@ -1,4 +1,4 @@
-// NetGraphBuilder: the tensors of a graph, and which of them a layer's operands are.
+// NetGraphBuilder: the tensors of a graph, and the tensors of a layer's operands.
 #include <algorithm>
 
 #include "caffe/planned_net.hpp"
@@ -7,12 +7,12 @@
 
 namespace caffe {
 
-using layrub::Form;
 using layrub::kNone;
 using layrub::Life;
 using layrub::Role;
 using layrub::Tensor;
 using layrub::TensorId;
+using layrub::Variant;
 
 template <typename Dtype>
 TensorId NetGraphBuilder<Dtype>::AddTensor(const string& name, int64_t bytes, Role role, Life life,
@@ -50,9 +50,9 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
   const int before = newest_[blob];
   if (before >= 0 && (!traits.declared || out_.outside.count(out_.versions[before].data))) {
     overwritten_by_[out_.versions[before].data] = layer;
-    return before;  // in place without traits, or on memory outside the plan: one address
+    return before;  // in place without traits, or on memory outside the plan: the same address
   }
-  // Without the plan, versions of a blob have one address.
+  // Without the plan, the versions of a blob have the same address.
   if (before >= 0 && last_varying_ >= 0) overwritten_by_[out_.versions[before].data] = layer;
   NetGraph::Version version;
   version.blob = blob;
@@ -72,12 +72,13 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
     const bool external =
         version.is_public || (traits.user_tops && External(*flat_.blobs[blob].blob->data()));
     const bool user = version.is_public || traits.user_tops;
-    // Versions of one blob, views included, have one group.
+    // All versions of a blob, views included, have the same group.
     const int32_t group =
         before >= 0 ? out_.graph.tensors[out_.versions[before].data].blob : groups_++;
-    // A user may reshape an input, as far as its memory goes, and write it before the next plan.
+    // A user may reshape an input within its memory and write it before the next plan.
     const auto input_bytes = static_cast<int64_t>(flat_.blobs[blob].blob->data()->size());
-    // A test has room for the most that such a layer has made so far, at first for all it can make.
+    // In a test, a top of varying shape gets the most bytes it has had so far; at first, all that
+    // it can have.
     const bool grows = traits.varying && net_.phase_ == TEST;
     const int64_t bytes = external ? 0
                           : user   ? input_bytes
@@ -97,7 +98,7 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
       if (net_.phase_ == TRAIN) may_show_[root_diff_[id]].push_back(ParamDiffTensor(param));
     }
   } else if (flat_.layers[layer].layer->loss(top) != Dtype(0)) {
-    // The loss weight fills all the room of the diff: the blob may have more values again.
+    // The loss weight fills all memory of the diff, because the blob may get more values again.
     const auto room = static_cast<int64_t>(flat_.blobs[blob].blob->diff()->size());
     root_diff_[id] = AddTensor(VersionName(id) + ".grad", std::max(BlobBytes(blob), room),
                                Role::kActivationGradient, Life::kState);
@@ -132,8 +133,8 @@ TensorId NetGraphBuilder<Dtype>::DiffTensor(int version) {
   return root_diff_[root];
 }
 
-/// After all forwards: nobody but the user writes the derivative of an output, which may be a view
-/// of another blob.
+/// Makes derivatives of net outputs state, because only the user writes them. Call it after all
+/// forwards. An output may be a view of another blob.
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::FindOutputDiffs() {
   for (int blob : net_.net_output_blob_indices_) {
@@ -169,20 +170,21 @@ TensorId NetGraphBuilder<Dtype>::TensorOf(int layer, const Operand& operand) {
 }
 
 template <typename Dtype>
-Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const string& op_name) {
-  Form out;
-  out.name = form.name.empty() ? "only" : Word(form.name);
+Variant NetGraphBuilder<Dtype>::ToVariant(int layer, const OperandVariant& variant,
+                                          const string& op_name) {
+  Variant out;
+  out.name = variant.name.empty() ? "only" : Word(variant.name);
   std::map<TensorId, int> uses;
   const auto& tensors = out_.graph.tensors;
-  for (const Operand& operand : form.reads) {
+  for (const Operand& operand : variant.reads) {
     const TensorId tensor = TensorOf(layer, operand);
     ++uses[tensor];
-    // A layer of which nothing is known may read what there is.
+    // A layer without traits can only read values that exist by now.
     const bool there =
         traits_[layer].declared || tensors[tensor].is_state() || written_.count(tensor);
     if (there) AddOnce(tensor, &out.reads);
   }
-  for (const Operand& operand : form.writes) AddOnce(TensorOf(layer, operand), &out.writes);
+  for (const Operand& operand : variant.writes) AddOnce(TensorOf(layer, operand), &out.writes);
   const auto show = [&](const std::vector<TensorId>& touched, std::vector<TensorId>* list) {
     for (TensorId tensor : std::vector<TensorId>(touched)) {
       const auto found = may_show_.find(tensor);
@@ -193,27 +195,27 @@ Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const st
   show(out.writes, &out.writes);
   show(out.writes, &out.reads);
   show(out.reads, &out.reads);
-  for (const auto& pair : form.may_alias) {
+  for (const auto& pair : variant.may_alias) {
     const TensorId output = TensorOf(layer, pair.first), input = TensorOf(layer, pair.second);
-    // Two operands may be one tensor (both bottoms views of one blob): the layer's promise is for
-    // distinct ones.
+    // Two operands may be the same tensor (both bottoms are views of one blob). The layer's promise
+    // holds for distinct tensors only.
     const bool plain = uses[input] == 1 && output != input && !tensors[output].is_state() &&
                        !tensors[input].is_state() && tensors[output].bytes <= tensors[input].bytes;
     if (plain) out.may_alias.push_back({output, input});
   }
-  for (const Workspace& workspace : Workspaces(form)) {
-    layrub::Scratch scratch{kNone, workspace.seconds, workspace.deterministic, workspace.name};
-    const string name = workspace.name.empty() ? "scratch" : workspace.name;
-    if (workspace.bytes > 0)
-      scratch.tensor =
-          AddTensor(op_name + ":" + name, workspace.bytes, Role::kScratch, Life::kIteration);
-    out.scratch.push_back(std::move(scratch));
+  for (const Algorithm& algorithm : Algorithms(variant)) {
+    layrub::Algorithm added{kNone, algorithm.seconds, algorithm.deterministic, algorithm.name};
+    const string name = algorithm.name.empty() ? "workspace" : algorithm.name;
+    if (algorithm.bytes > 0)
+      added.workspace =
+          AddTensor(op_name + ":" + name, algorithm.bytes, Role::kWorkspace, Life::kIteration);
+    out.algorithms.push_back(std::move(added));
   }
   for (TensorId tensor : out.reads) out.bytes_moved += static_cast<double>(tensors[tensor].bytes);
   for (TensorId tensor : out.writes) out.bytes_moved += static_cast<double>(tensors[tensor].bytes);
-  out.flops = form.flops > 0 ? form.flops : out.bytes_moved / sizeof(Dtype);
-  out.tf32 = form.tf32;
-  out.exchanged = static_cast<double>(form.exchanged_bytes);
+  out.flops = variant.flops > 0 ? variant.flops : out.bytes_moved / sizeof(Dtype);
+  out.tf32 = variant.tf32;
+  out.exchanged = static_cast<double>(variant.exchanged_bytes);
   return out;
 }
 
@@ -227,7 +229,7 @@ Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const st
   template TensorId NetGraphBuilder<Dtype>::DiffTensor(int);                              \
   template void NetGraphBuilder<Dtype>::FindOutputDiffs();                                \
   template TensorId NetGraphBuilder<Dtype>::TensorOf(int, const Operand&);                \
-  template Form NetGraphBuilder<Dtype>::ToForm(int, const OperandForm&, const string&)
+  template Variant NetGraphBuilder<Dtype>::ToVariant(int, const OperandVariant&, const string&)
 INSTANTIATE_TENSORS(float);
 INSTANTIATE_TENSORS(double);
 

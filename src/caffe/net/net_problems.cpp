@@ -49,14 +49,14 @@ class Search {
   const std::vector<string> types_ = LayerRegistry<float>::LayerTypeList();
   const std::vector<string> fillers_ = FillerTypes();
   std::vector<string> problems_;
-  /// A blob, since a layer last wrote it.
+  /// A blob as a layer last wrote it.
   struct Value {
     const LayerParameter* maker;
     int readers;  ///< a weighted loss is one
   };
   std::map<string, Value> values_;
   bool lists_types_ = false;
-  std::vector<const LayerParameter*> missing_;  ///< but for types that may be misspelt
+  std::vector<const LayerParameter*> missing_;  ///< without types that may be misspelt
 };
 
 void Search::FindProblemsOf(const LayerParameter& layer) {
@@ -85,7 +85,7 @@ void Search::CheckType(const LayerParameter& layer) {
   Add(layer, "Layer " + layer.name() + ": unknown layer type: " + layer.type() + like);
 }
 
-/// The layer of the net that makes the blob, or null.
+/// Returns the layer of the net that produces the blob, or null.
 const LayerParameter* MakerOf(const NetParameter& net, const string& blob) {
   for (const LayerParameter& layer : net.layer()) {
     if (std::find(layer.top().begin(), layer.top().end(), blob) != layer.top().end()) return &layer;
@@ -97,7 +97,7 @@ string NameOf(const LayerParameter& layer) {
   return "layer " + layer.name() + (layer.origin().empty() ? "" : " (" + layer.origin() + ")");
 }
 
-/// Why the layer, which the net has, is not there in `phase`.
+/// Says why `layer` of the net is left out in `phase`.
 string WhyLeftOut(const LayerParameter& layer, Phase phase) {
   const Phase other = phase == TRAIN ? TEST : TRAIN;
   const auto names = [](const auto& rules, Phase wanted) {
@@ -188,12 +188,12 @@ string WhatIsLoaded() {
          " no such type (REGISTER_LAYER_CLASS does).";
 }
 
-/// What to do about layers that are not here.
+/// Says what to do about missing layers.
 string Search::Remedy() const {
   if (missing_.empty()) return "";
   const string loaded = lists_types_ ? WhatIsLoaded() : "";
   if (!ShapeOnlyScope::Active()) {
-    if (!lists_types_) return "";  // of other layers, their problems say what to do
+    if (!lists_types_) return "";  // the problems of the other layers say what to do
     return loaded +
            "\nTo run the net, compile the layers that are missing into the program, or name a "
            "library that has them: layrub --load=my_layers.so. 'layrub plan' can do without them.";

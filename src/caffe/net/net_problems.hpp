@@ -7,11 +7,11 @@ namespace caffe {
 
 class NetParameter;
 
-/// What is wrong with a net before any layer is made, all of it: types and fillers that are not
-/// known, bottoms that nobody makes, tops that two make, propagate_down that does not fit. A line
-/// each, as "net.prototxt:12: Unknown bottom blob ...", and "" where there is none.
+/// Finds all problems of a net before any layer is made: unknown types and fillers, bottoms that no
+/// layer produces, tops that two layers produce, wrong numbers of propagate_down. Returns one line
+/// for each, like "net.prototxt:12: Unknown bottom blob ...", or "" if there is none.
 ///
-/// `net` has the layers of one phase, `unfiltered` those of all.
+/// `net` has the layers of one phase, `unfiltered` those of all phases.
 std::string NetProblems(const NetParameter& net, const NetParameter& unfiltered);
 
 }  // namespace caffe

@@ -14,10 +14,10 @@ namespace caffe {
 namespace {
 
 template <typename Dtype>
-void WarnOfNoWeights(const string& file, const Net<Dtype>& net) {
+void WarnOfUnusedWeights(const string& file, const Net<Dtype>& net) {
   LOG_IF(WARNING, !net.params().empty())
       << file << " has weights for no layer of this net, by name: parameters that no other file "
-      << "gives stay as the fillers made them.";
+      << "contains keep the values of their fillers.";
 }
 
 }  // namespace
@@ -33,8 +33,8 @@ void CopyWeights(const NetParameter& from, Net<Dtype>* net) {
     const FailureScope scope(target.layer_param());
     auto& blobs = target.blobs();
     CHECK(static_cast<int>(blobs.size()) == source.blobs_size())
-        << "Incompatible number of blobs for layer " << source.name() << ": the net's has "
-        << blobs.size() << ", the one that is copied " << source.blobs_size() << ".";
+        << "Incompatible number of blobs for layer " << source.name() << ": the net's layer has "
+        << blobs.size() << ", the copied one " << source.blobs_size() << ".";
     for (size_t j = 0; j < blobs.size(); ++j) {
       if (!blobs[j]->ShapeEquals(source.blobs(j))) {
         Blob<Dtype> stored;
@@ -53,7 +53,7 @@ void CopyWeights(const NetParameter& from, Net<Dtype>* net) {
 
 template <typename Dtype>
 void CopyWeightsOfFile(const string& file, Net<Dtype>* net) {
-  const FailureScope scope{FileAtWork{file}};
+  const FailureScope scope{CurrentFile{file}};
   const bool hdf5 = boost::ends_with(file, ".h5");
   CHECK(!boost::ends_with(file, ".solverstate") && !boost::ends_with(file, ".solverstate.h5"))
       << "Cannot take weights from " << file
@@ -75,7 +75,7 @@ void CopyWeightsOfBinaryFile(const string& file, Net<Dtype>* net) {
       std::any_of(param.layer().begin(), param.layer().end(), [&](const LayerParameter& layer) {
         return layer.blobs_size() > 0 && net->has_layer(layer.name());
       });
-  if (!used) WarnOfNoWeights(file, *net);
+  if (!used) WarnOfUnusedWeights(file, *net);
 }
 
 #ifdef USE_HDF5
@@ -88,7 +88,7 @@ std::unique_ptr<Hdf5Handle> NewGroup(hid_t where, const string& name) {
       "a new HDF5 group for " + name);
 }
 
-/// Whether the parameter is that of another layer, which owns it.
+/// Whether the parameter is owned by another layer.
 template <typename Dtype>
 bool IsShared(const Net<Dtype>& net, const Blob<Dtype>& param) {
   for (size_t i = 0; i < net.params().size(); ++i) {
@@ -111,7 +111,7 @@ void CopyWeightsOfHdf5File(const string& name, Net<Dtype>* net) {
   for (int i = 0; i < hdf5_get_num_links(data.id()); ++i) {
     const string group = hdf5_get_name_by_idx(data.id(), i);
     string source = hdf5_unescape(group);
-    if (!net->has_layer(source)) source = group;  // Caffe's
+    if (!net->has_layer(source)) source = group;  // Caffe does not escape names
     if (!net->has_layer(source)) {
       LOG(INFO) << "Ignoring source layer " << hdf5_unescape(group);
       continue;
@@ -132,7 +132,7 @@ void CopyWeightsOfHdf5File(const string& name, Net<Dtype>* net) {
                                        << ": " << name << " has no parameter " << j;
     }
   }
-  if (!used) WarnOfNoWeights(name, *net);
+  if (!used) WarnOfUnusedWeights(name, *net);
 }
 
 template <typename Dtype>

@@ -5,20 +5,20 @@
 
 #include "caffe/net.hpp"
 
-// The parameters of a net to and from messages and files, matched by the names of layers.
+// Copies the parameters of a net to and from messages and files. Layers are matched by name.
 //
-// In HDF5 they are /data/<layer>/<index of the parameter>, and /diff likewise; names of layers are
-// escaped (hdf5_escape) where they have to be.
+// In HDF5 files, a parameter is /data/<layer>/<index of the parameter>, and likewise in /diff.
+// Layer names are escaped (hdf5_escape) where necessary.
 
 namespace caffe {
 
 class AtomicFile;
 
-/// Aborts, naming layer and shapes, where a layer has other parameters than those that are copied.
+/// Aborts, naming the layer and the shapes, if a layer's parameters do not match the copied ones.
 template <typename Dtype>
 void CopyWeights(const NetParameter& from, Net<Dtype>* net);
-/// By the file's name: HDF5 if it ends in .h5. Aborts with its name where it cannot be used; warns
-/// where it has weights for no layer of the net.
+/// Reads the file as HDF5 if its name ends in .h5. Aborts with its name if it cannot be used. Warns
+/// if it has weights for none of the net's layers.
 template <typename Dtype>
 void CopyWeightsOfFile(const string& file, Net<Dtype>* net);
 template <typename Dtype>
@@ -26,7 +26,7 @@ void CopyWeightsOfBinaryFile(const string& file, Net<Dtype>* net);
 template <typename Dtype>
 void CopyWeightsOfHdf5File(const string& file, Net<Dtype>* net);
 
-/// What Net::ToHDF5 writes; to commit `file` is left to the caller. Aborts by AtomicFile::Fail.
+/// Writes the contents of Net::ToHDF5. The caller commits `file`. Aborts by AtomicFile::Fail.
 template <typename Dtype>
 void WriteNetToHdf5(const Net<Dtype>& net, bool write_diff, AtomicFile* file);
 

@@ -39,7 +39,7 @@ void NetWiring<Dtype>::CreateLayers(const NetParameter& in_param) {
       }
     }
     SetUpLayer(layer_id);
-    // A layer's set-up may have settled its own parameters' specs (statistics do not learn).
+    // SetUp may have changed the layer's own param specs (statistics do not learn).
     const LayerParameter& settled = net_.layers_[layer_id]->layer_param();
     const int param_blobs = static_cast<int>(net_.layers_[layer_id]->blobs().size());
     CHECK(settled.param_size() <= param_blobs)
@@ -163,7 +163,7 @@ void NetWiring<Dtype>::AppendParam(int layer_id, int param_id) {
   ShareParam(net_param_id, spec, known->second);
 }
 
-/// A name seen before: the parameter is the owner's.
+/// Shares the parameter with `owner`, which has the same name.
 template <typename Dtype>
 void NetWiring<Dtype>::ShareParam(int param, const ParamSpec& spec, int owner) {
   net_.param_owners_.push_back(owner);
@@ -203,8 +203,8 @@ void NetWiring<Dtype>::ShareParam(int param, const ParamSpec& spec, int owner) {
 
 template <typename Dtype>
 void NetWiring<Dtype>::FindBackward(bool force_backward) {
-  // From the last layer up: a layer runs backward when a loss depends on it and something above it
-  // learns.
+  // From the last layer to the first: a layer runs backward if a loss depends on it and something
+  // before it learns.
   set<string> under_loss, not_propagated;
   for (int layer_id = static_cast<int>(net_.layers_.size()) - 1; layer_id >= 0; --layer_id) {
     bool contributes = false, all_skipped = true;
@@ -225,8 +225,8 @@ void NetWiring<Dtype>::FindBackward(bool force_backward) {
     for (size_t i = 0; i < net_.bottom_vecs_[layer_id].size(); ++i) {
       const string& name = net_.blob_names_[net_.bottom_id_vecs_[layer_id][i]];
       if (contributes) under_loss.insert(name);
-      // An in-place layer's bottom carries the name of its top: what counts is the layer nearest to
-      // the source.
+      // An in-place layer's bottom has the name of its top, so the layer nearest to the source
+      // decides.
       if (net_.bottom_need_backward_[layer_id][i]) {
         not_propagated.erase(name);
       } else {

@@ -7,9 +7,9 @@
 namespace caffe {
 
 template <typename Dtype>
-void TellWhatIsOverwritten(const Net<Dtype>& net) {
-  // Blobs that are views of one another have one memory: that of their root. What a layer without
-  // traits does is not known: its tops may be views of bottoms that are as large.
+void SetOverwrittenFlags(const Net<Dtype>& net) {
+  // Blobs that are views of each other share the memory of their root. The behaviour of a layer
+  // without traits is unknown: its tops may be views of bottoms of the same size.
   vector<int> root(net.blobs().size());
   for (size_t i = 0; i < root.size(); ++i) root[i] = static_cast<int>(i);
   vector<int> possible_root = root;
@@ -37,7 +37,7 @@ void TellWhatIsOverwritten(const Net<Dtype>& net) {
   struct Overwritten {
     vector<bool> bottom, top;
   };
-  // By layer, if blobs of one root have one memory.
+  // Returns the overwritten data of each layer, if blobs with the same root share memory.
   const auto by_layers_behind = [&](const vector<int>& roots) {
     vector<Overwritten> result(net.layers().size());
     set<int> overwritten;
@@ -61,13 +61,13 @@ void TellWhatIsOverwritten(const Net<Dtype>& net) {
                             perhaps = by_layers_behind(possible_root);
   for (size_t i = 0; i < net.layers().size(); ++i) {
     const auto& [bottom, top] = perhaps[i];
-    const bool can_do_without = FirstUsableForm(traits[i].backward, bottom, top) >= 0;
+    const bool can_do_without = FirstUsableVariant(traits[i].backward, bottom, top) >= 0;
     const Overwritten& flags = can_do_without ? perhaps[i] : surely[i];
     net.layers()[i]->set_overwritten(flags.bottom, flags.top);
   }
 }
 
-template void TellWhatIsOverwritten(const Net<float>&);
-template void TellWhatIsOverwritten(const Net<double>&);
+template void SetOverwrittenFlags(const Net<float>&);
+template void SetOverwrittenFlags(const Net<double>&);
 
 }  // namespace caffe

@@ -5,10 +5,10 @@
 
 namespace caffe {
 
-/// Tells each layer which of its data a later in-place layer overwrites in an unplanned pass
-/// (Layer::set_overwritten).
+/// Calls Layer::set_overwritten of each layer: which of its data a later in-place layer overwrites
+/// in an unplanned pass.
 template <typename Dtype>
-void TellWhatIsOverwritten(const Net<Dtype>& net);
+void SetOverwrittenFlags(const Net<Dtype>& net);
 
 }  // namespace caffe
 

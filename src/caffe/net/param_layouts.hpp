@@ -8,8 +8,8 @@
 
 namespace caffe {
 
-/// What this device has of each of Net::learnable_params, where the net is one of several devices
-/// (ParamSpec::layout). Without levels: all of it.
+/// Returns which part of each of Net::learnable_params this device has, if the net is divided among
+/// devices (ParamSpec::layout). A layout without levels is the whole parameter.
 template <typename Dtype>
 vector<layrub::Layout> ParamLayouts(const Net<Dtype>& net);
 

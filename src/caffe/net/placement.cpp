@@ -8,7 +8,7 @@
 #include "layrub/base/bytes.hpp"
 #include "layrub/device/device.hpp"
 #include "layrub/placement/check/check.hpp"
-#include "layrub/placement/cost/workspaces.hpp"
+#include "layrub/placement/cost/algorithm_choices.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 #include "net_graph.hpp"
 
@@ -53,6 +53,7 @@ Result<PlacementOptions> ReadPlacement(const PlacementParameter& parameter) {
   if (!status.ok()) return status;
   if (spills && !parameter.has_host_memory()) options.budget.host = 0;
   options.budget.offload_state = parameter.offload_state();
+  options.keep_gradients = parameter.keep_gradients();
   return options;
 }
 
@@ -89,26 +90,29 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
 Status CheckSpillFile(const PlacementOptions& options) {
   if (options.budget.spill == 0 || !options.spill_file.empty()) return Status::Ok();
   return Status::Invalid(
-      "placement: spill_memory bounds a file that is not named: spill_file, or --spill_file, names "
-      "a folder for it");
+      "placement: spill_memory bounds a file that is not named: name a folder for it with "
+      "spill_file or --spill_file");
 }
 
-Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph) {
-  // Where the host's memory is the device's, a lane of its own would only make a copy slower.
+Status ApplyOptions(const PlacementOptions& options, layrub::Graph* graph) {
+  // On a CPU a batch is in device memory already, so a separate lane would only make its copy
+  // slower.
   if (Caffe::mode() == Caffe::CPU && options.machine.capacity == 0) {
     for (layrub::Op& op : graph->ops) {
       if (op.kind == layrub::OpKind::kFeed) op.kind = layrub::OpKind::kCompute;
     }
   }
-  if (options.workspace >= 0) layrub::KeepWorkspace(options.workspace, graph);
+  if (options.algorithm >= 0) layrub::KeepAlgorithm(options.algorithm, graph);
   if (!options.deterministic) return Status::Ok();
   return layrub::KeepDeterministic(graph);
 }
 
 template <typename Dtype>
 layrub::Graph Net<Dtype>::MemoryGraph(int histories, const vector<string>& keep,
-                                      const Optimizations& optimizations) const {
-  return NetGraphBuilder<Dtype>(*this, optimizations).Build(histories, keep).graph;
+                                      const Optimizations& optimizations,
+                                      bool transient_gradients) const {
+  NetGraphBuilder<Dtype> builder(*this, optimizations);
+  return builder.Build(histories, keep, transient_gradients).graph;
 }
 
 template <typename Dtype>
@@ -122,15 +126,15 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
       << "one history entry for each parameter";
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
   if (Status status = CheckSpillFile(options); !status.ok()) return status;
-  Reshape();  // the user may have given inputs other shapes
+  Reshape();  // the user may have reshaped inputs
   NetGraphBuilder<Dtype> builder(*this, options.optimizations);
-  NetGraph graph = builder.Build(histories, options.keep);
-  if (Status status = MeetOptions(options, &graph.graph); !status.ok()) return status;
+  NetGraph graph = builder.Build(histories, options.keep, options.transient_gradients);
+  if (Status status = ApplyOptions(options, &graph.graph); !status.ok()) return status;
   Result<layrub::Plan> plan = options.plan
                                   ? Result<layrub::Plan>(*options.plan)
                                   : layrub::MakePlan(graph.graph, options.machine, options.budget,
                                                      options.strategy, options.padding);
-  // Of tensors that are smaller than before, the earlier plan needs no more than it did.
+  // If no tensor is larger than before, the earlier plan still fits.
   if (plan.status().code == layrub::Code::kDoesNotFit && placement_.plan &&
       layrub::Check(graph.graph, *placement_.plan, options.budget).empty())
     plan = *placement_.plan;
@@ -157,6 +161,7 @@ void Net<Dtype>::LeavePlan(bool whole_pass) {
   using Wanted = typename PlannedNet<Dtype>::Wanted;
   if (planned_) {
     planned_->CheckAtRest();
+    planned_->CheckNoBackwardDue();
     planned_->Release(whole_pass ? Wanted::kPersistent : Wanted::kAll);
   }
   planned_.reset();
@@ -170,8 +175,8 @@ void Net<Dtype>::Drop(const shared_ptr<SyncedMemory>& memory, const string& mess
 }
 
 #define INSTANTIATE_PLACEMENT(Dtype)                                                               \
-  template layrub::Graph Net<Dtype>::MemoryGraph(int, const vector<string>&, const Optimizations&) \
-      const;                                                                                       \
+  template layrub::Graph Net<Dtype>::MemoryGraph(int, const vector<string>&, const Optimizations&, \
+                                                 bool) const;                                      \
   template Status Net<Dtype>::Place(const PlacementOptions&, const History&);                      \
   template void Net<Dtype>::LeavePlan(bool);                                                       \
   template void Net<Dtype>::Drop(const shared_ptr<SyncedMemory>&, const string&)

@@ -1,4 +1,4 @@
-// PlannedNet: whose bytes the blobs of a net show.
+// PlannedNet: which memory the blobs of a net show.
 #include <algorithm>
 #include <set>
 
@@ -13,7 +13,7 @@ using layrub::TensorId;
 
 namespace {
 
-/// Gives what unplanned blobs have left back to the system.
+/// Gives the memory that unplanned blobs have freed back to the system.
 void TrimPools(const layrub::Backend& backend) {
   layrub::Pool::Cpu().Trim();
   if (layrub::Device* const device = backend.device()) {
@@ -24,8 +24,8 @@ void TrimPools(const layrub::Backend& backend) {
 
 }  // namespace
 
-/// Gives back the memory of values that unplanned passes have left in blobs whose values the plan
-/// is going to hold.
+/// Frees the memory of values that unplanned passes have left in blobs. The plan will hold the
+/// values of these blobs.
 template <typename Dtype>
 void PlannedNet<Dtype>::DropUnplanned(const typename Net<Dtype>::History& history) {
   std::set<const SyncedMemory*> persistent;
@@ -59,13 +59,14 @@ void PlannedNet<Dtype>::DropUnplanned(const typename Net<Dtype>::History& histor
 template <typename Dtype>
 void PlannedNet<Dtype>::MakePrivateBlobs() {
   const NetGraph& graph = memory_->net;
-  // One handle for each tensor: versions that are views of one another share it. A blob's own is
-  // used again, so that what a layer shares with its operands stays shared from plan to plan.
+  // One handle for each tensor; versions that are views of each other share it. A private blob's
+  // own memory object is reused, so memory that a layer shares with its operands stays shared from
+  // plan to plan.
   std::map<TensorId, shared_ptr<SyncedMemory>> handles;
   std::set<const SyncedMemory*> taken;
   for (const auto& entry : memory_->flat.blobs)
     taken.insert({entry.blob->data().get(), entry.blob->diff().get()});
-  std::map<const SyncedMemory*, int> inputs;  // by what users see, which views of an input share
+  std::map<const SyncedMemory*, int> inputs;  // by memory, which views of an input share
   memory_->input_version.assign(graph.graph.tensors.size(), -1);
   memory_->layouts.resize(graph.graph.tensors.size());
   const auto handle = [&](TensorId tensor, size_t bytes, const shared_ptr<SyncedMemory>& own) {
@@ -130,8 +131,8 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
   memory_->shared_diffs.resize(graph.layers.size());
 }
 
-/// Callbacks and debug information are for whole layers of the net: they come with the first and
-/// last operation of each pass.
+/// Finds the first and last operation of each layer of the net in each pass. Callbacks and debug
+/// information, which are for whole layers, come with these.
 template <typename Dtype>
 void PlannedNet<Dtype>::FindEnds() {
   const auto extend = [](typename Memory::Ends* ends, int layer) {
@@ -153,15 +154,21 @@ void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History& histo
   const NetGraph& graph = memory_->net;
   for (size_t i = 0; i < memory_->flat.params.size(); ++i) {
     Adopt(memory_->flat.params[i].blob->data(), graph.param_data[i]);
-    Adopt(memory_->flat.params[i].blob->diff(), graph.param_diff[i]);
+    const shared_ptr<SyncedMemory>& gradient = memory_->flat.params[i].blob->diff();
+    const TensorId tensor = graph.param_diff[i];
+    if (tensor != kNone && !graph.graph.tensors[tensor].is_state()) {
+      Show(gradient, tensor);
+    } else {
+      Adopt(gradient, tensor);
+    }
     for (size_t k = 0; i < graph.history.size() && k < graph.history[i].size(); ++k) {
       Adopt(history[i][k]->data(), graph.history[i][k]);
     }
   }
-  // The first version of a tensor has its value. Views come later and follow in the pass: until
-  // then they may hold what they shared before their origin was reshaped.
+  // The first version of a tensor has its value. Views come later and are bound during the pass.
+  // Until then they may still have the memory that they shared before their origin was reshaped.
   std::vector<bool> adopted(graph.graph.tensors.size());
-  for (TensorId param : graph.param_data) adopted[param] = true;  // above; tops may show them
+  for (TensorId param : graph.param_data) adopted[param] = true;  // done above; tops may show them
   for (const NetGraph::Version& version : graph.versions) {
     const Blob<Dtype>& blob = *memory_->flat.blobs[version.blob].blob;
     if (graph.graph.tensors[version.data].is_state() && !adopted[version.data]) {
@@ -191,7 +198,7 @@ void PlannedNet<Dtype>::Adopt(const shared_ptr<SyncedMemory>& memory, TensorId t
     CopyValue(address, memory.get(), bytes);
   }
   Show(memory, tensor);
-  TrimPools(*backend_);  // at once, or the values of the whole net would be there twice
+  TrimPools(*backend_);  // at once, so that the net's values are never in memory twice
 }
 
 /// Binds memory that users see to `tensor`.
@@ -215,7 +222,7 @@ void PlannedNet<Dtype>::Release(Wanted wanted) {
   CHECK(dead_.empty()) << dead_;
   DropCopies();
   executor_->backend()->Synchronize();
-  std::map<const SyncedMemory*, long> ending;  // how many owners end with the net
+  std::map<const SyncedMemory*, long> ending;  // owners that are destroyed with the net
   const auto count = [&](const Blob<Dtype>& blob) {
     ++ending[blob.data().get()];
     ++ending[blob.diff().get()];
@@ -228,15 +235,16 @@ void PlannedNet<Dtype>::Release(Wanted wanted) {
       if (layer.use_count() == 1 && blob.use_count() == 2) count(*blob);  // the layer's, the net's
     }
   }
-  // What takes which tensor's value from where.
+  // The tensor and the address from which each memory takes its value.
   std::map<TensorId, int> takers;
   std::vector<std::pair<TensorId, const void*>> values;
   for (const auto& [memory, tensor] : memory_->bound) {
-    // An input that a layer has overwritten in place is, for a whole pass, what the user wrote.
+    // If a layer has overwritten an input in place, a new pass must begin with the value that the
+    // user wrote.
     const int input = memory_->input_version[tensor];
     const TensorId written = input < 0 ? tensor : memory_->net.versions[input].data;
     std::pair<TensorId, const void*> value{tensor, nullptr};
-    const bool held = memory.use_count() > 1 + ending[memory.get()];  // 1: ours
+    const bool held = memory.use_count() > 1 + ending[memory.get()];  // 1 is ours
     if (wanted == Wanted::kAll || (wanted == Wanted::kHeld && held))
       value.second = executor_->Find(tensor);
     const bool persistent = memory_->net.graph.tensors[written].is_state();
@@ -258,7 +266,8 @@ void PlannedNet<Dtype>::Release(Wanted wanted) {
     memory->Unbind(array.empty() ? address : array.data(),
                    std::min(static_cast<size_t>(bytes), memory->size()));
     if (!address && wanted != Wanted::kHeld) net_->Drop(memory, Gone(tensor));
-    // Planned bytes that nobody reads again go at once, or all values would be there twice.
+    // Planned bytes that nothing reads again are freed at once, so that the values are never in
+    // memory twice.
     if (--takers[from] == 0 && address && address == executor_->Address(from))
       backend_->Discard(executor_->Address(from), bytes);
   }
@@ -266,7 +275,7 @@ void PlannedNet<Dtype>::Release(Wanted wanted) {
   ReleaseHandles(wanted);
 }
 
-/// The private blobs' own memory.
+/// Unbinds the memory of the private blobs.
 template <typename Dtype>
 void PlannedNet<Dtype>::ReleaseHandles(Wanted wanted) {
   for (const auto& [data, diff] : memory_->handles) {
@@ -274,10 +283,9 @@ void PlannedNet<Dtype>::ReleaseHandles(Wanted wanted) {
       if (!memory->binding() || memory->binding()->resolver != this) continue;
       memory->Unbind(nullptr, 0);
       if (wanted == Wanted::kHeld || wanted == Wanted::kNone) continue;
-      net_->Drop(
-          memory,
-          "This blob is that of a memory plan which its net has left, and has no value until "
-          "the net is placed again: use the blobs that the layer is given.");
+      net_->Drop(memory,
+                 "This blob belongs to a memory plan that its net has left. It has no value until "
+                 "the net is placed again: use the blobs that the layer is given.");
     }
   }
 }

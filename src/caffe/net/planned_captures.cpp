@@ -18,12 +18,13 @@ using layrub::TensorId;
 
 namespace {
 
-/// To queue a graph costs the host what it costs to queue some kernels.
-constexpr size_t kFewestOperations = 3;
-/// Of one run: the first pass of an iteration finds gradients cleared, those after it do not.
-constexpr size_t kMostCaptures = 4;
+/// Queueing a graph costs the host about as much as queueing a few kernels.
+constexpr size_t kMinOperations = 3;
+/// Captures of one run: the first pass of an iteration finds the gradients cleared, later passes do
+/// not.
+constexpr size_t kMaxCaptures = 4;
 
-/// The calling thread's.
+/// Returns the number of the calling thread.
 int64_t ThisThread() {
   static thread_local const int64_t number = NextNumber();
   return number;
@@ -43,19 +44,20 @@ PlannedNet<Dtype>::Captures::Captures(PlannedNet* net, const PlacementOptions& o
     device_ = nullptr;
   if (device_ == nullptr) return;
   for (const Step& step : net->plan().steps) capturable_.push_back(IsCapturable(step));
-  FindCalled();
+  FindCallbackLayers();
 }
 
-/// With a backward come those of the layers that have none, from the one before on.
+/// A backward is also called with the callbacks of the layers without a backward, from the previous
+/// backward on.
 template <typename Dtype>
-void PlannedNet<Dtype>::Captures::FindCalled() {
+void PlannedNet<Dtype>::Captures::FindCallbackLayers() {
   const Memory& memory = *net_->memory_;
   int at = static_cast<int>(net_->net().layers().size());
   for (const Step& step : net_->plan().steps) {
     Called& called = called_.emplace_back();
     if (!IsRun(memory.net.graph, step, OpKind::kCompute)) continue;
     const layrub::Op& op = memory.net.graph.ops[step.op];
-    if (op.pass == layrub::Pass::kUpdate) continue;
+    if (op.kind == OpKind::kUpdate) continue;
     const auto& layer = memory.flat.layers[memory.net.op_owner[step.op]];
     called = {layer.owner, layer.last_owner + 1, op.pass == layrub::Pass::kBackward};
     if (!called.backward) continue;
@@ -98,15 +100,15 @@ bool PlannedNet<Dtype>::Captures::IsCapturable(const Step& step) const {
   const layrub::Op& op = memory.net.graph.ops[step.op];
   if (op.kind != OpKind::kCompute) return false;
   const int owner = memory.net.op_owner[step.op];
-  if (op.pass == layrub::Pass::kUpdate || !memory.net.layers[owner].capturable) return false;
+  if (!memory.net.layers[owner].capturable) return false;
   const Layer<Dtype>& layer = *memory.flat.layers[owner].layer;
   for (size_t i = 0; i < memory.net.layers[owner].top.size(); ++i) {
     if (layer.loss(static_cast<int>(i)) != Dtype(0)) return false;  // the host reads it
   }
-  const layrub::Form& form = op.forms[step.form];
+  const layrub::Variant& variant = op.variants[step.variant];
   const auto outside = [&](TensorId tensor) { return memory.net.outside.count(tensor) > 0; };
-  return std::none_of(form.reads.begin(), form.reads.end(), outside) &&
-         std::none_of(form.writes.begin(), form.writes.end(), outside);
+  return std::none_of(variant.reads.begin(), variant.reads.end(), outside) &&
+         std::none_of(variant.writes.begin(), variant.writes.end(), outside);
 }
 
 template <typename Dtype>
@@ -119,10 +121,10 @@ bool PlannedNet<Dtype>::Captures::Begin(const Step& step) {
   if (doing_ == Doing::kNothing) BeginRun();
   ++done_;
   if (doing_ == Doing::kLookingAround) {
-    const layrub::Form& form = net_->memory_->net.graph.ops[step.op].forms[step.form];
+    const layrub::Variant& variant = net_->memory_->net.graph.ops[step.op].variants[step.variant];
     const auto& all = net_->memory_->net.param_diff;
     auto& gradients = run_->gradients;
-    for (const TensorId tensor : form.writes) {
+    for (const TensorId tensor : variant.writes) {
       if (std::count(all.begin(), all.end(), tensor) == 0 ||
           std::count(gradients.begin(), gradients.end(), tensor) > 0)
         continue;
@@ -135,24 +137,24 @@ bool PlannedNet<Dtype>::Captures::Begin(const Step& step) {
 
 template <typename Dtype>
 void PlannedNet<Dtype>::Captures::BeginRun() {
-  // Both may queue something, which must not be captured.
+  // Both may queue work that must not be captured.
   net_->DropCopies();
   DeferredWork::FinishCurrent();
   done_ = 0;
   auto callbacks = Callbacks();
-  if (callbacks != callbacks_) runs_.clear();  // which are cut where they act
+  if (callbacks != callbacks_) runs_.clear();  // runs end where callbacks act
   callbacks_ = std::move(callbacks);
   const auto [run, is_new] = runs_.try_emplace(net_->executor_->current_step());
   run_ = &run->second;
   doing_ = is_new ? Doing::kLookingAround : Doing::kBodies;
   if (is_new) net_->newest_ = NextNumber();
-  if (!is_new && run_->operations < kFewestOperations) return;
+  if (!is_new && run_->operations < kMinOperations) return;
   State before{shared_ ? shared_->arena().at(0) : nullptr, ZeroGradients()};
   auto& captures = run_->captures;
   const auto found = std::find_if(captures.begin(), captures.end(),
                                   [&](const Capture& one) { return one.before == before; });
   if (found == captures.end()) {
-    if (captures.size() == kMostCaptures) return;
+    if (captures.size() == kMaxCaptures) return;
     net_->newest_ = NextNumber();
     capture_ = &captures.emplace_back(Capture{std::move(before), ThisThread()});
     return;
@@ -175,14 +177,14 @@ void PlannedNet<Dtype>::Captures::End() {
   } else if (did == Doing::kCapturing) {
     std::unique_ptr<layrub::CapturedWork> work = device_->EndCapture();
     CHECK(work) << "Net " << net_->net().name() << ": " << done_
-                << " operations of its plan could not be captured as a graph of CUDA. "
-                << "--debug=no_cuda_graphs does without.";
+                << " operations of its plan could not be captured as a CUDA graph. "
+                << "Give --debug=no_cuda_graphs to run without graphs.";
     work->Queue();
     capture_->zero_after = ZeroGradients();
     capture_->work = std::move(work);
   } else if (did == Doing::kRepeating) {
     CHECK_EQ(done_, run_->operations)
-        << "Net " << net_->net().name() << ": a pass was left within what is repeated.";
+        << "Net " << net_->net().name() << ": a pass ended within operations that are replayed.";
     capture_->work->Queue();
     for (size_t i = 0; i < run_->gradients.size(); ++i)
       net_->memory_->bindings[run_->gradients[i]].zero = capture_->zero_after[i];
@@ -196,7 +198,7 @@ void PlannedNet<Dtype>::Captures::Abandon() noexcept {
   try {
     device_->EndCapture();
   } catch (const std::exception&) {
-    // What has gone wrong has been told.
+    // The error has been reported already.
   }
 }
 
@@ -208,8 +210,8 @@ std::vector<bool> PlannedNet<Dtype>::Captures::ZeroGradients() const {
   return zero;
 }
 
-/// Does what has been put off: operations that are captured or repeated, and the updates that the
-/// solver has gathered.
+/// Does deferred work: operations that are captured or replayed, and the updates that the solver
+/// has gathered.
 template <typename Dtype>
 void PlannedNet<Dtype>::Finish() {
   captures_->End();

@@ -10,38 +10,37 @@
 
 namespace caffe {
 
-/// A number that was none before, from 1 on. Any thread may call it.
+/// Returns a new number at each call, from 1 on. Thread safe.
 int64_t NextNumber();
 
-/// Operations that a GPU does again by itself: the steps of a plan are the same in each iteration
-/// and so are their addresses. A run is made of operations that follow one another, with nothing
-/// but allocations in between, and whose layers only queue work (MemoryTraits::capturable). Its
-/// bodies run in the first iteration, are captured in the second, and are not asked from the third
-/// one on: what was captured is queued with one call. Libraries may load, at a thread's first use,
-/// what a capture must not: so nothing is captured that has not run before in the same State and
-/// thread.
+/// Operations that a GPU replays as CUDA graphs, because the steps of a plan and their addresses
+/// are the same in each iteration. A Run is a sequence of operations whose layers only queue work
+/// (MemoryTraits::capturable), with nothing but allocations in between. Its layers are called in
+/// the first iteration and captured in the second. From the third on they are not called; the
+/// captured work is queued with one call. At a thread's first use libraries may do what a capture
+/// forbids, so operations are captured only after they have run in the same State and thread.
 ///
-/// A ParameterCallback is called between runs: the operations of layers at which it acts are in
-/// none. Nothing is captured where anybody else is called between layers.
+/// Operations of layers at which a ParameterCallback acts belong to no Run, so it is called between
+/// Runs. With any other callback between layers, nothing is captured.
 template <typename Dtype>
 class PlannedNet<Dtype>::Captures {
  public:
   Captures(PlannedNet* net, const PlacementOptions& options);
 
-  /// The executor comes to operation `step`. True: it is one of a run that is repeated, its body
-  /// must not run.
+  /// Call it when the executor comes to operation `step`. Returns true if the operation is part of
+  /// a Run that is replayed. Then its layer must not be called.
   bool Begin(const layrub::Step& step);
-  /// Something else comes: what has been captured, or is to be repeated, is queued now.
+  /// Call it when something else comes. Queues the Run that was captured or is replayed.
   void End();
-  /// A body has failed: nothing of what was being captured is done.
+  /// Call it when a layer has failed. Discards the capture in progress.
   void Abandon() noexcept;
 
-  /// Operations that were repeated so far.
+  /// Number of operations replayed so far.
   int64_t repeated() const { return repeated_; }
 
  private:
-  /// What bodies do depends on where the memory that nets share is, and on which gradients have
-  /// been cleared.
+  /// The work of layers depends on the address of the memory that nets share, and on which
+  /// gradients have been cleared.
   struct State {
     const void* shared = nullptr;
     std::vector<bool> zero;
@@ -49,25 +48,25 @@ class PlannedNet<Dtype>::Captures {
   };
   struct Capture {
     State before;
-    int64_t thread = 0;  ///< in which bodies have run last
+    int64_t thread = 0;  ///< in which the layers were called last
     std::vector<bool> zero_after = {};
-    std::unique_ptr<layrub::CapturedWork> work = {};  ///< null: bodies have run, nothing more
+    std::unique_ptr<layrub::CapturedWork> work = {};  ///< null: not captured yet
   };
   struct Run {
     size_t operations = 0;
-    std::vector<layrub::TensorId> gradients;  ///< that its operations add to
+    std::vector<layrub::TensorId> gradients;  ///< gradients to which its operations add
     std::vector<Capture> captures;
   };
   enum class Doing : uint8_t { kNothing, kBodies, kLookingAround, kCapturing, kRepeating };
 
-  /// Layers of the net whose callbacks come with an operation; none where begin >= end.
+  /// Layers of the net whose callbacks are called with an operation; none if begin >= end.
   struct Called {
     int begin = 0, end = 0;
-    bool backward = false;  ///< those of which pass
+    bool backward = false;  ///< whether they are callbacks of the backward
   };
 
   bool IsCapturable(const layrub::Step& step) const;
-  void FindCalled();
+  void FindCallbackLayers();
   std::vector<typename Net<Dtype>::Callback*> Callbacks() const;
   bool IsWatched(const Called& called) const;
   void BeginRun();
@@ -75,15 +74,15 @@ class PlannedNet<Dtype>::Captures {
 
   PlannedNet* const net_;
   const std::shared_ptr<layrub::TransientMemory> shared_;
-  layrub::Device* device_;                                 ///< null: nothing is captured
+  layrub::Device* device_;                                 ///< null if nothing is captured
   std::vector<bool> capturable_;                           ///< by step
   std::vector<Called> called_;                             ///< by step
-  std::vector<typename Net<Dtype>::Callback*> callbacks_;  ///< for which the runs are
+  std::vector<typename Net<Dtype>::Callback*> callbacks_;  ///< when the runs were made
   std::map<int32_t, Run> runs_;                            ///< by first step
   Doing doing_ = Doing::kNothing;
-  Run* run_ = nullptr;          ///< at which it is
-  size_t done_ = 0;             ///< operations of that
-  Capture* capture_ = nullptr;  ///< of the state in which that began, if it is not kBodies
+  Run* run_ = nullptr;          ///< the current one
+  size_t done_ = 0;             ///< operations of it so far
+  Capture* capture_ = nullptr;  ///< for the state in which it began; not used for kBodies
   int64_t repeated_ = 0;
 };
 

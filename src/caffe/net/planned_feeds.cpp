@@ -1,4 +1,4 @@
-// PlannedNet: how the batches of sources reach a device.
+// PlannedNet: how batches of sources reach a device.
 #include <algorithm>
 
 #include "layrub/base/bytes.hpp"
@@ -14,7 +14,7 @@ using layrub::Tier;
 
 namespace {
 
-/// Of all values of `next`, each where an allocation could begin.
+/// Returns the bytes of all values of `next`, each aligned as an allocation.
 int64_t BytesOf(const NextFeed& next) {
   int64_t bytes = 0;
   for (const NextFeed::Values& values : next.tops)
@@ -24,8 +24,9 @@ int64_t BytesOf(const NextFeed& next) {
 
 }  // namespace
 
-/// The body may do its work on the compute lane instead, as any other: that lane then comes after
-/// all that the plan lets the load lane wait for, and the step ends with both.
+/// Runs the forward of a feed. The layer may also do its work on the compute lane, like any other
+/// layer. So that lane waits for everything that the load lane waits for, and the step ends when
+/// both lanes are done.
 template <typename Dtype>
 void PlannedNet<Dtype>::RunFeed(int layer, const Step& step) {
   const int32_t before = executor_->current_step() - 1;
@@ -34,16 +35,16 @@ void PlannedNet<Dtype>::RunFeed(int layer, const Step& step) {
   memory_->fed = 0;
   RunForward(layer, step);
   DropCopies();
-  if (memory_->fed < graph().ops[step.op].forms[0].writes.size())
+  if (memory_->fed < graph().ops[step.op].variants[0].writes.size())
     backend_->Wait(Lane::kLoad, backend_->Record(Lane::kCompute));
 }
 
-/// On a device, where another training pass follows.
+/// Finds the feeds whose next batch may be copied ahead: on a device, in the TRAIN phase.
 template <typename Dtype>
 void PlannedNet<Dtype>::FindSources(const PlacementOptions& options) {
   if (backend_->device() == nullptr || net_->phase_ != TRAIN) return;
   memory_->room =
-      options.budget.device - options.budget.reserved - plan().device_bytes - options.shared_beyond;
+      options.budget.device - options.budget.reserved - plan().device_bytes - options.shared_excess;
   const layrub::Graph& graph = memory_->net.graph;
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (graph.ops[op].kind == layrub::OpKind::kFeed)
@@ -51,9 +52,9 @@ void PlannedNet<Dtype>::FindSources(const PlacementOptions& options) {
   }
 }
 
-/// The next batch goes to the device beside the backward pass that has just been queued, if it is
-/// loaded, and if the budget leaves memory for it beside the plan. It waits there for its forward,
-/// which copies it to its planned place: there, until the backward is over, is the batch before.
+/// Copies the next batch to the device during the backward pass that has just been queued, if the
+/// batch is loaded and the budget leaves memory for it beside the plan. Its forward copies it from
+/// there to its planned place, which holds the previous batch until the backward is over.
 template <typename Dtype>
 void PlannedNet<Dtype>::FeedAhead() {
   for (Source& source : memory_->sources) {
@@ -76,8 +77,8 @@ void PlannedNet<Dtype>::FeedAhead() {
   }
 }
 
-/// Whether there is memory for `next`. There is none any more for a source that has not wanted what
-/// was there twice: it has a forward of its own.
+/// Whether there is memory for `next`. A source that has not used the batch copied ahead twice gets
+/// no memory any more: it has its own forward.
 template <typename Dtype>
 bool PlannedNet<Dtype>::MakeRoom(const NextFeed& next, Source* source) {
   const int64_t bytes = BytesOf(next);
@@ -93,7 +94,8 @@ bool PlannedNet<Dtype>::MakeRoom(const NextFeed& next, Source* source) {
   memory_->room -= bytes;
   LOG_IF(INFO, Caffe::root_solver())
       << "The next batch of '" << memory_->flat.layers[source->layer].name
-      << "' is brought to the device ahead, beside the plan: " << layrub::FormatBytes(bytes) << ".";
+      << "' is copied to the device ahead of time, beside the plan: " << layrub::FormatBytes(bytes)
+      << ".";
   return true;
 }
 
@@ -105,7 +107,7 @@ void PlannedNet<Dtype>::DropAhead(Source* source) {
   try {
     backend_->Synchronize();
   } catch (...) {
-    // What has failed was told where it was waited for.
+    // A wait has already thrown this error.
   }
   backend_->Free(Tier::kDevice, source->memory);
   source->memory = nullptr;

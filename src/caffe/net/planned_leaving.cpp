@@ -1,4 +1,4 @@
-// PlannedNet: a pass that goes on without the plan.
+// PlannedNet: how a pass continues without the plan.
 #include <algorithm>
 #include <exception>
 #include <map>
@@ -13,8 +13,8 @@ using layrub::TensorId;
 
 namespace {
 
-/// Runs a forward that has run in this pass once more, with blobs that are outside a plan, for its
-/// tops and for what the backward of such a pass wants saved.
+/// Recomputes a forward of this pass on blobs outside the plan, for its tops and for the buffers
+/// that a backward without a plan reads.
 template <typename Dtype>
 void RunAgain(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
               const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down) {
@@ -22,24 +22,24 @@ void RunAgain(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
     return Caffe::mode() == Caffe::GPU ? memory->mutable_gpu_data() : memory->mutable_cpu_data();
   };
   const MemoryTraits traits = layer->PlannedTraits(bottom, top, propagate_down);
-  const int form = layer->DirectForm(traits.backward, bottom, top);
+  const int variant = layer->DirectVariant(traits.backward, bottom, top);
   LayerRun run;
   run.recompute = true;
-  run.form = std::max(form, 0);
+  run.variant = std::max(variant, 0);
   run.saved.resize(traits.saved.size());
   vector<shared_ptr<SyncedMemory>> buffers;
   vector<pair<const void*, size_t>> saved(traits.saved.size());
-  for (size_t i = 0; form >= 0 && i < saved.size(); ++i) {
-    const auto& reads = traits.backward[form].reads;
+  for (size_t i = 0; variant >= 0 && i < saved.size(); ++i) {
+    const auto& reads = traits.backward[variant].reads;
     if (std::find(reads.begin(), reads.end(), Saved(static_cast<int>(i))) == reads.end()) continue;
     buffers.emplace_back(new SyncedMemory(static_cast<size_t>(traits.saved[i].bytes)));
     run.saved[i] = address(buffers.back().get());
     saved[i] = {run.saved[i], buffers.back()->size()};
   }
-  const Workspace workspace = DirectWorkspace(traits.forward);
-  run.workspace = workspace.name;
-  buffers.emplace_back(new SyncedMemory(static_cast<size_t>(workspace.bytes)));
-  if (workspace.bytes > 0) run.scratch = address(buffers.back().get());
+  const Algorithm algorithm = DirectAlgorithm(traits.forward);
+  run.algorithm = algorithm.name;
+  buffers.emplace_back(new SyncedMemory(static_cast<size_t>(algorithm.bytes)));
+  if (algorithm.bytes > 0) run.workspace = address(buffers.back().get());
   {
     const struct Entered {
       Layer<Dtype>* layer;
@@ -48,11 +48,11 @@ void RunAgain(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
     layer->EnterPlan(std::move(run));
     layer->Forward(bottom, top);
   }
-  layer->ContinueDirect(form, saved);
+  layer->ContinueDirect(variant, saved);
 }
 
-/// Whether a pass without a backward goes on under the plan: `layer` is one of varying shapes, its
-/// `tops` have room in what is planned, and none but layers of varying shapes read them.
+/// Whether a pass without a backward can continue under the plan: `layer` has varying shapes, its
+/// `tops` fit into the planned bytes, and only layers of varying shapes read them.
 template <typename Dtype>
 bool HaveRoom(const FlatNet<Dtype>& flat, const NetGraph& graph, int layer,
               const vector<Blob<Dtype>*>& tops) {
@@ -75,19 +75,20 @@ bool HaveRoom(const FlatNet<Dtype>& flat, const NetGraph& graph, int layer,
   return true;
 }
 
-/// Whether the backward of a layer can read without a plan what `form`, the plan's, reads.
+/// Whether the backward of a layer can run as `variant`, which the plan has chosen, without the
+/// plan.
 template <typename Dtype>
-bool FitsDirectly(const FlatNet<Dtype>& flat, const NetGraph& graph, int layer, int form) {
+bool FitsDirectly(const FlatNet<Dtype>& flat, const NetGraph& graph, int layer, int variant) {
   const NetGraph::LayerEntry& entry = graph.layers[layer];
   if (entry.backward == kNone || !entry.declared) return true;
   const auto& one = flat.layers[layer];
   const auto bottom = flat.Blobs(one.bottom), top = flat.Blobs(one.top);
   const MemoryTraits traits = one.layer->PlannedTraits(bottom, top, one.propagate_down);
-  return one.layer->DirectForm({traits.backward[form]}, bottom, top) == 0;
+  return one.layer->DirectVariant({traits.backward[variant]}, bottom, top) == 0;
 }
 
-/// What is inside a layer that is a net has run with the layer's own bottoms and tops: the blobs
-/// that stand for them in there get their data.
+/// The inner nets have run on the bottoms and tops of their layers. Makes the blobs that stand for
+/// these inside share their data.
 template <typename Dtype>
 void ShareWithInnerNets(const Net<Dtype>& net) {
   for (size_t i = 0; i < net.layers().size(); ++i) {
@@ -107,7 +108,7 @@ void ShareWithInnerNets(const Net<Dtype>& net) {
 
 }  // namespace
 
-/// Whether reading `memory` is an error: the plan has given its value up.
+/// Whether reading `memory` is an error because the plan has dropped its value.
 template <typename Dtype>
 bool PlannedNet<Dtype>::IsDropped(const Net<Dtype>& net, const SyncedMemory& memory) {
   const auto dropped = net.dropped_.find(&memory);
@@ -115,11 +116,11 @@ bool PlannedNet<Dtype>::IsDropped(const Net<Dtype>& net, const SyncedMemory& mem
          memory.binding()->resolver == dropped->second.get();
 }
 
-/// Which of the net's layers before `last` lack after the plan what it would have computed again:
-/// tops, or what their backward without a plan reads. They are with all that write the same blobs,
-/// in place, and can run again.
+/// Returns the layers before `last` that must run again without the plan: the plan would have
+/// recomputed their tops, or what their backward reads. If one of several layers that write the
+/// same blob, in place, runs again, all do. Leaves out layers that cannot run again.
 template <typename Dtype>
-std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
+std::vector<int> PlannedNet<Dtype>::LayersToRecompute(int last) {
   const NetGraph& graph = memory_->net;
   const auto& layers = memory_->flat.layers;
   std::vector<bool> able(last), lacking(last);
@@ -136,25 +137,25 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
     const auto bottom = memory_->flat.Blobs(layers[i].bottom),
                top = memory_->flat.Blobs(layers[i].top);
     for (const Blob<Dtype>* blob : top) lacking[i] = lacking[i] || is_gone(blob->data()->binding());
-    // For layers that are fused nothing is saved; what was saved in blocks is of no use.
+    // Fused layers save nothing, and buffers saved in blocks cannot be used.
     if (layers[i].fused || memory_->flat.TouchesBlocks(layers[i])) lacking[i] = true;
     if (entry.backward == kNone || !entry.declared) continue;
     const MemoryTraits traits =
         layers[i].layer->PlannedTraits(bottom, top, layers[i].propagate_down);
-    const OperandForm& form = traits.backward[memory_->backward_form[i]];
-    if (!FitsDirectly(memory_->flat, graph, i, memory_->backward_form[i])) lacking[i] = true;
-    for (const Operand& operand : form.reads) {
+    const OperandVariant& variant = traits.backward[memory_->backward_variant[i]];
+    if (!FitsDirectly(memory_->flat, graph, i, memory_->backward_variant[i])) lacking[i] = true;
+    for (const Operand& operand : variant.reads) {
       if (operand.kind != Operand::kSaved) continue;
       if (!executor_->Find(entry.saved[operand.index])) lacking[i] = true;
     }
   }
-  // Behind a layer of varying shapes, a forward needs what the plan has kept for that alone.
+  // After a layer of varying shapes, a forward needs only what the plan has kept for this case.
   if (net_->phase_ == TEST && last < static_cast<int>(layers.size())) {
     const auto& end = layers[last];
     const auto bottom = memory_->flat.Blobs(end.bottom), top = memory_->flat.Blobs(end.top);
     if (end.layer->Traits(bottom, top, end.propagate_down).varying) return {};
   }
-  // Of those that write a blob all run again, or none.
+  // Of the layers that write a blob, all run again or none.
   memory_->flat.Spread(false, &able);
   memory_->flat.Spread(true, &lacking);
   std::vector<int> again;
@@ -166,32 +167,32 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
   return again;
 }
 
-/// The net leaves the plan in the middle of a pass, with all that the rest of it reads without one.
-/// `ran` layers of the flat net have run forward; what the first `complete` of them have made, and
-/// the plan would have computed again, is computed now. Destroys this object.
+/// Makes the net leave the plan in the middle of a pass, with all values that the rest of the pass
+/// reads. `ran` layers of the flat net have run forward. Of the first `complete` of them,
+/// recomputes now what the plan would have recomputed later. Destroys this object.
 template <typename Dtype>
 void PlannedNet<Dtype>::LeaveInPass(int complete, int ran) {
   Net<Dtype>* const net = net_;
   std::vector<int> again;
   try {
-    again = LayersToRunAgain(complete);
+    again = LayersToRecompute(complete);
     const FlatNet<Dtype>& flat = memory_->flat;
     for (int i = 0; i < ran; ++i) {
-      if (!memory_->net.layers[i].declared) continue;  // it has buffers of its own already
+      if (!memory_->net.layers[i].declared) continue;  // it uses its own buffers
       if (flat.layers[i].fused || flat.TouchesBlocks(flat.layers[i])) continue;
       vector<pair<const void*, size_t>> saved;
       for (TensorId tensor : memory_->net.layers[i].saved) {
         const size_t bytes = tensor == kNone ? 0 : memory_->net.graph.tensors[tensor].bytes;
         saved.emplace_back(tensor == kNone ? nullptr : executor_->Find(tensor), bytes);
       }
-      flat.layers[i].layer->ContinueDirect(memory_->backward_form[i], saved);
+      flat.layers[i].layer->ContinueDirect(memory_->backward_variant[i], saved);
     }
     net->LeavePlan();
   } catch (...) {
     LeaveAfterError();
     throw;
   }
-  std::set<const Blob<Dtype>*> missing;  // what could not be computed
+  std::set<const Blob<Dtype>*> missing;  // blobs that could not be recomputed
   for (int i : again) {
     const auto& bottom = net->bottom_vecs_[i];
     const auto& top = net->top_vecs_[i];
@@ -203,10 +204,10 @@ void PlannedNet<Dtype>::LeaveInPass(int complete, int ran) {
   }
 }
 
-/// The pass goes on with public blobs after the layer that gave other shapes than planned. Destroys
-/// this object.
+/// Makes the pass continue with public blobs after the layer whose tops have other shapes than
+/// planned. Destroys this object.
 template <typename Dtype>
-int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
+int PlannedNet<Dtype>::ContinueWithoutPlan(const ShapeChange& change) {
   Net<Dtype>* const net = net_;
   const int owner = memory_->flat.layers[change.layer].owner;
   LeaveInPass(change.layer, change.layer + 1);
@@ -220,9 +221,9 @@ int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
   return owner + 1;
 }
 
-/// Whether each blob has its value until the iteration ends, those of nets inside layers too.
-/// Layers in there cannot run again, so they must find without the plan all that they have had
-/// under it.
+/// Whether each blob has its value until the iteration ends, including blobs of nets inside layers.
+/// Layers in there cannot run again, so their backward must be able to run without the plan as
+/// well.
 template <typename Dtype>
 bool PlannedNet<Dtype>::KeepsAllBlobs() const {
   const FlatNet<Dtype>& flat = memory_->flat;
@@ -235,7 +236,7 @@ bool PlannedNet<Dtype>::KeepsAllBlobs() const {
     if (!is_net[layer.owner]) continue;
     if (layer.fused || flat.TouchesBlocks(layer)) return false;
     const int index = static_cast<int>(i);
-    if (!FitsDirectly(flat, memory_->net, index, memory_->backward_form[i])) return false;
+    if (!FitsDirectly(flat, memory_->net, index, memory_->backward_variant[i])) return false;
   }
   const NetGraph& graph = memory_->net;
   const std::vector<TensorId>& readable = plan().readable;
@@ -251,6 +252,7 @@ bool PlannedNet<Dtype>::KeepsAllBlobs() const {
 template <typename Dtype>
 void PlannedNet<Dtype>::LeaveForBackward() {
   CheckAtRest();
+  CheckNoBackwardDue();
   CHECK(dead_.empty()) << dead_;
   CHECK(memory_->keeps_all && net_->phase_ == TRAIN)
       << "Net " << net_->name_
@@ -267,8 +269,8 @@ void PlannedNet<Dtype>::LeaveForBackward() {
   ShareWithInnerNets(net);
 }
 
-/// Whether the user has written derivatives that a planned backward would not read: those of net
-/// outputs have their place in the plan.
+/// Whether the user has written derivatives that a planned backward would not read. Those of net
+/// outputs do not count: they have a place in the plan.
 template <typename Dtype>
 bool PlannedNet<Dtype>::UserHasWrittenDerivatives() const {
   if (!memory_->keeps_all || !executor_->ready_for_backward()) return false;
@@ -286,14 +288,14 @@ void PlannedNet<Dtype>::LeaveAfterError() noexcept {
   try {
     net_->LeavePlan(true);
   } catch (const std::exception& error) {
-    dead_ = "Net " + net_->name_ +
-            " is dead: an error has ended a pass under its memory plan, and " +
-            "the values of its parameters were lost with it (" + error.what() + "): make it anew.";
+    dead_ =
+        "Net " + net_->name_ + " is dead: an error has ended a pass under its memory plan, and " +
+        "the values of its parameters were lost with it (" + error.what() + "): make a new net.";
   }
 }
 
-/// Ends a planned pass in which `layer`, at work, has given its tops other shapes than planned. The
-/// values, in the planned places or not, leave with it.
+/// Leaves a planned pass if `layer`, which has just run, has given its tops other shapes than
+/// planned. Takes the values of the tops along.
 template <typename Dtype>
 void PlannedNet<Dtype>::LeaveIfReshaped(int layer) {
   const vector<Blob<Dtype>*>& tops = memory_->top[layer];
@@ -303,7 +305,7 @@ void PlannedNet<Dtype>::LeaveIfReshaped(int layer) {
   }
   if (as_planned) return;
   if (net_->phase_ == TEST && HaveRoom(memory_->flat, memory_->net, layer, tops)) return;
-  backend_->Synchronize();  // the tops may be on their way over the load lane
+  backend_->Synchronize();  // the load lane may still be copying the tops
   ShapeChange change{layer, {}, {}};
   for (const Blob<Dtype>* top : tops) {
     change.shapes.push_back(top->shape());
@@ -314,8 +316,8 @@ void PlannedNet<Dtype>::LeaveIfReshaped(int layer) {
 
 #define INSTANTIATE_LEAVING(Dtype)                                                    \
   template bool PlannedNet<Dtype>::IsDropped(const Net<Dtype>&, const SyncedMemory&); \
-  template std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int);                 \
-  template int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange&);                \
+  template std::vector<int> PlannedNet<Dtype>::LayersToRecompute(int);                \
+  template int PlannedNet<Dtype>::ContinueWithoutPlan(const ShapeChange&);            \
   template bool PlannedNet<Dtype>::KeepsAllBlobs() const;                             \
   template void PlannedNet<Dtype>::LeaveForBackward();                                \
   template bool PlannedNet<Dtype>::UserHasWrittenDerivatives() const;                 \

@@ -6,13 +6,13 @@
 
 namespace caffe {
 
-/// Copies on the load lane, into tensors that the operation at work writes; on the compute lane
-/// what is on the device already (PlannedNet::FeedAhead).
+/// Copies on the load lane into tensors that the current operation writes. What is on the device
+/// already (PlannedNet::FeedAhead) it copies on the compute lane.
 template <typename Dtype>
 class PlannedNet<Dtype>::LoadLane : public HostFeed {
  public:
   explicit LoadLane(PlannedNet* net) : net_(net) {}
-  /// Whose forward is at work: a flat layer.
+  /// Sets the flat layer whose forward runs.
   void set_layer(int layer) { layer_ = layer; }
 
   void Tell(uint64_t number) override { number_ = number; }
@@ -24,7 +24,7 @@ class PlannedNet<Dtype>::LoadLane : public HostFeed {
     if (net_->CopyFromAhead(layer_, number_, {from, bytes}, address)) return true;
     ++net_->memory_->fed;
     net_->backend_->Copy(layrub::Lane::kLoad, address, from, static_cast<int64_t>(bytes));
-    binding.readable = binding.writable = nullptr;  // whoever goes on with it asks (Resolve)
+    binding.readable = binding.writable = nullptr;  // the next access calls Resolve
     return true;
   }
   void Then(std::function<void()> done) override {

@@ -8,8 +8,8 @@
 
 namespace caffe {
 
-/// While this lives, the public blobs that a layer without traits is given have the memory of its
-/// versions: the layer may keep pointers to them from any call to any other. Does nothing for
+/// While this exists, the public blobs that a layer without traits is given have the memory of its
+/// versions. So the layer may keep pointers to the blobs from one call to another. Does nothing for
 /// other layers.
 template <typename Dtype>
 class PlannedNet<Dtype>::Loan {
@@ -41,7 +41,7 @@ class PlannedNet<Dtype>::Loan {
       const Blob<Dtype>* const planned = net_->memory_->versions[versions[i]];
       if (blob->data() == planned->data() && blob->diff() == planned->diff()) continue;
       lent_.push_back({blob, versions[i], blob->data(), blob->diff()});
-      // Whoever shares the blob's own memory since set-up is at the same operand.
+      // Blobs that share this blob's own memory since set-up must show the same operand.
       const NetGraph::Version& version = net_->memory_->net.versions[versions[i]];
       ShowFirst(blob->data(), version.data);
       ShowFirst(blob->diff(), version.diff);
@@ -59,7 +59,7 @@ class PlannedNet<Dtype>::Loan {
 
   PlannedNet* const net_;
   std::vector<Lent> lent_;
-  /// What a blob's own memory shows outside the layer's work: another version.
+  /// Blobs' own memory with the version that it shows while the layer does not run.
   std::vector<std::pair<shared_ptr<SyncedMemory>, layrub::TensorId>> moved_;
   DISABLE_COPY_AND_ASSIGN(Loan);
 };

@@ -14,14 +14,13 @@
 
 namespace caffe {
 
-using layrub::Form;
 using layrub::kNone;
 using layrub::OpKind;
 using layrub::Step;
 using layrub::TensorId;
+using layrub::Variant;
 
-/// Lets a layer's or solver's body at the operands of its operation, and nothing else, while this
-/// lives.
+/// While this exists, the layer or solver can access the operands of its operation, and no others.
 template <typename Dtype>
 class PlannedNet<Dtype>::OpScope {
  public:
@@ -32,21 +31,21 @@ class PlannedNet<Dtype>::OpScope {
                              net->memory_->net.graph.tensors[workspace].bytes};
     }
   }
-  OpScope(PlannedNet* net, const Step& step, int layer, int form) : OpScope(net, step) {
+  OpScope(PlannedNet* net, const Step& step, int layer, int variant) : OpScope(net, step) {
     LayerRun run;
-    run.form = form;
-    run.recompute = step.again;
+    run.variant = variant;
+    run.recompute = step.recompute;
     run.unplanned_buffers = !net->memory_->net.layers[layer].declared;
     feed_.set_layer(layer);
     if (net->memory_->net.graph.ops[step.op].kind == OpKind::kFeed) run.feed = &feed_;
     for (TensorId saved : net->memory_->net.layers[layer].saved)
       run.saved.push_back(saved == kNone ? nullptr : net->executor_->Address(saved));
-    const std::vector<layrub::Scratch>& scratch =
-        net->memory_->net.graph.ops[step.op].forms[step.form].scratch;
-    if (!scratch.empty()) {
-      const layrub::Scratch& chosen = scratch[step.scratch];
-      run.workspace = chosen.name;
-      if (chosen.tensor != kNone) run.scratch = net->executor_->Address(chosen.tensor);
+    const std::vector<layrub::Algorithm>& algorithms =
+        net->memory_->net.graph.ops[step.op].variants[step.variant].algorithms;
+    if (!algorithms.empty()) {
+      const layrub::Algorithm& chosen = algorithms[step.algorithm];
+      run.algorithm = chosen.name;
+      if (chosen.workspace != kNone) run.workspace = net->executor_->Address(chosen.workspace);
     }
     layer_ = net->memory_->flat.layers[layer].layer;
     layer_->EnterPlan(std::move(run));
@@ -98,17 +97,18 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
     memory_->bindings[i].device = backend_->device();
     memory_->bindings[i].resolver = this;
   }
-  memory_->backward_form.assign(memory_->flat.layers.size(), 0);
-  memory_->computed_again.resize(memory_->net.graph.tensors.size());
+  memory_->backward_variant.assign(memory_->flat.layers.size(), 0);
+  memory_->is_recomputed.resize(memory_->net.graph.tensors.size());
   for (const Step& step : plan.steps) {
-    if (step.again) {
-      for (const TensorId tensor : memory_->net.graph.ops[step.op].forms[step.form].writes)
-        memory_->computed_again[tensor] = true;
+    if (step.recompute) {
+      for (const TensorId tensor : memory_->net.graph.ops[step.op].variants[step.variant].writes)
+        memory_->is_recomputed[tensor] = true;
     }
     if (!IsRun(memory_->net.graph, step, OpKind::kCompute)) continue;
     const int layer = memory_->net.op_owner[step.op];
     const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
-    if (entry.backward == step.op) memory_->backward_form[layer] = entry.backward_forms[step.form];
+    if (entry.backward == step.op)
+      memory_->backward_variant[layer] = entry.backward_variants[step.variant];
   }
   memory_->keeps_all = KeepsAllBlobs();
   captures_ = std::make_unique<Captures>(this, options);
@@ -118,7 +118,7 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
     FindSources(options);
     BindPersistent(history);
   } catch (...) {
-    net_->private_blobs_.clear();  // some may be bound that nobody has noted yet
+    net_->private_blobs_.clear();  // some may be bound but not yet in `bound`
     try {
       Release(Wanted::kPersistent);
     } catch (...) {
@@ -177,6 +177,7 @@ void PlannedNet<Dtype>::CheckAtRest() const {
 template <typename Dtype>
 int PlannedNet<Dtype>::Forward(PendingReads* reads, Dtype* loss) {
   CheckAtRest();
+  CheckNoBackwardDue();
   memory_->reads = reads;
   memory_->loss = loss;
   memory_->done = -1;
@@ -186,7 +187,7 @@ int PlannedNet<Dtype>::Forward(PendingReads* reads, Dtype* loss) {
     memory_->arrays.clear();
     executor_->Run(layrub::Pass::kForward, this);
   } catch (const ShapeChange& change) {
-    return GoOnWithoutPlan(change);
+    return ContinueWithoutPlan(change);
   } catch (...) {
     LeaveAfterError();
     throw;
@@ -207,13 +208,13 @@ void PlannedNet<Dtype>::Backward() {
       << "Net " << net_->name_
       << ": Backward() under a memory plan needs a Forward() just before it: the first Backward() "
          "after that, and a net that shares its memory, have given the values up.";
+  CheckNoBackwardDue();
+  if (UpdatesWithinBackward()) {
+    memory_->backward_due = true;
+    return;
+  }
   try {
-    memory_->backward_at = static_cast<int>(net_->layers_.size());
-    DropCopies();
-    memory_->arrays.clear();
-    executor_->Run(layrub::Pass::kBackward, this);
-    SkipBackwardTo(-1);
-    FeedAhead();
+    RunBackwardPass();
   } catch (...) {
     LeaveAfterError();
     throw;
@@ -221,13 +222,46 @@ void PlannedNet<Dtype>::Backward() {
 }
 
 template <typename Dtype>
+void PlannedNet<Dtype>::RunBackwardPass() {
+  memory_->backward_at = static_cast<int>(net_->layers_.size());
+  DropCopies();
+  memory_->arrays.clear();
+  for (const TensorId gradient : memory_->net.transient_gradients)
+    memory_->bindings[gradient].zero = true;
+  executor_->Run(layrub::Pass::kBackward, this);
+  SkipBackwardTo(-1);
+  FeedAhead();
+}
+
+/// Under such a plan Backward only notes that it was called: the pass runs with the update.
+template <typename Dtype>
+bool PlannedNet<Dtype>::UpdatesWithinBackward() const {
+  return !memory_->net.transient_gradients.empty();
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::CheckNoBackwardDue() const {
+  CHECK(!memory_->backward_due)
+      << "Net " << net_->name_
+      << ": its memory plan updates each parameter within the backward pass, so each Backward() "
+         "needs an ApplyUpdate() of its solver before the next pass. To add up the gradients of "
+         "several passes, set placement { keep_gradients: true } in the solver prototxt.";
+}
+
+template <typename Dtype>
 void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
   CheckAtRest();
   CHECK(dead_.empty()) << dead_;
+  CHECK(memory_->backward_due || !UpdatesWithinBackward())
+      << "Net " << net_->name_
+      << ": its memory plan updates each parameter within the backward pass, so an update needs a "
+         "Backward() before it. To update without one, set placement { keep_gradients: true } in "
+         "the solver prototxt.";
   try {
-    WriteZeroGradients();
-    memory_->updated = true;
     memory_->update = &update;
+    memory_->updated = true;
+    if (std::exchange(memory_->backward_due, false)) RunBackwardPass();
+    WriteZeroGradients();
     DropCopies();
     executor_->Run(layrub::Pass::kUpdate, this);
     memory_->update = nullptr;
@@ -237,32 +271,34 @@ void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
   }
 }
 
-/// Gradients to which no layer has added since they were cleared: an update reads them, but may not
-/// write them.
+/// Writes zeros into gradients to which no layer has added since they were cleared. An update may
+/// only read gradients, so it cannot do that.
 template <typename Dtype>
 void PlannedNet<Dtype>::WriteZeroGradients() {
+  const auto& transient = memory_->net.transient_gradients;
   for (Blob<Dtype>* param : net_->learnable_params_) {
     const Binding* const binding = param->diff()->binding();
     if (binding == nullptr || !binding->zero) continue;
+    if (std::count(transient.begin(), transient.end(), binding->tensor) > 0) continue;
     MutableDiff(DeviceContext::Current(), param);
   }
 }
 
-/// Gives the operands of `step` their addresses, or takes them away: everything else is out of
-/// reach in between.
+/// Gives the operands of `step` their addresses, or takes them away. In between, no other tensor
+/// can be accessed.
 template <typename Dtype>
 void PlannedNet<Dtype>::SetAddresses(const Step& step, bool set) {
   DropCopies();
   const layrub::Graph& graph = memory_->net.graph;
-  const Form& form = graph.ops[step.op].forms[step.form];
+  const Variant& variant = graph.ops[step.op].variants[step.variant];
   const auto left_alone = [&](TensorId tensor) {
-    return step.again && !TouchedAgain(graph, form, tensor);
+    return step.recompute && !TouchedByRecomputation(graph, variant, tensor);
   };
-  for (TensorId tensor : form.reads) {
+  for (TensorId tensor : variant.reads) {
     if (left_alone(tensor)) continue;
     memory_->bindings[tensor].readable = set ? executor_->Address(tensor) : nullptr;
   }
-  for (TensorId tensor : form.writes) {
+  for (TensorId tensor : variant.writes) {
     if (left_alone(tensor)) continue;
     void* address = set ? executor_->Address(tensor) : nullptr;
     memory_->bindings[tensor].readable = memory_->bindings[tensor].writable = address;
@@ -270,7 +306,8 @@ void PlannedNet<Dtype>::SetAddresses(const Step& step, bool set) {
   if (graph.ops[step.op].pass == layrub::Pass::kForward) {
     const NetGraph::LayerEntry& entry = memory_->net.layers[memory_->net.op_owner[step.op]];
     for (const auto& [tensor, offset] : entry.stand_ins) {
-      char* const workspace = static_cast<char*>(executor_->Address(form.scratch[0].tensor));
+      char* const workspace =
+          static_cast<char*>(executor_->Address(variant.algorithms[0].workspace));
       Binding& binding = memory_->bindings[tensor];
       binding.readable = binding.writable = set ? workspace + offset : nullptr;
     }
@@ -288,11 +325,11 @@ void PlannedNet<Dtype>::Run(const Step& step) {
     ShowWritten(step);
     return;
   }
-  if (op.pass == layrub::Pass::kUpdate) {
+  if (op.kind == OpKind::kUpdate) {
     const OpScope scope(this, step);
     (*memory_->update)(owner);
-  } else if (step.again) {
-    const OpScope scope(this, step, owner, memory_->backward_form[owner]);
+  } else if (step.recompute) {
+    const OpScope scope(this, step, owner, memory_->backward_variant[owner]);
     const auto& top = memory_->top[owner];
     memory_->flat.layers[owner].layer->Forward(memory_->bottom[owner], top);
     for (size_t i = 0; i < top.size(); ++i) Settle(memory_->net.layers[owner].top[i], top[i]);
@@ -306,7 +343,7 @@ void PlannedNet<Dtype>::Run(const Step& step) {
   DropCopies();
 }
 
-/// Calls for the layers `from` to `to` of the net, in that order.
+/// Calls the callbacks for the layers `from` to `to` of the net, in that order.
 template <typename Dtype>
 void PlannedNet<Dtype>::Call(const std::vector<typename Net<Dtype>::Callback*>& callbacks, int from,
                              int to) {
@@ -323,7 +360,7 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   const auto& ends = memory_->forward_ends[flat.owner];
   if (layer == ends.first) Call(net_->before_forward_, flat.owner, flat.last_owner);
   {
-    const OpScope scope(this, step, layer, memory_->backward_form[layer]);
+    const OpScope scope(this, step, layer, memory_->backward_variant[layer]);
     const Loan loan(this, layer);
     const auto& bottom = memory_->bottom[layer];
     const auto& top = memory_->top[layer];
@@ -339,13 +376,13 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   Call(net_->after_forward_, flat.owner, flat.last_owner);
 }
 
-/// The public blobs show what operation `step` has written: a forward's tops, a backward's
-/// derivatives of bottoms.
+/// Makes public blobs show what operation `step` has written: the tops of a forward, the
+/// derivatives of bottoms of a backward.
 template <typename Dtype>
 void PlannedNet<Dtype>::ShowWritten(const Step& step) {
   const layrub::Op& op = memory_->net.graph.ops[step.op];
   const NetGraph::LayerEntry& entry = memory_->net.layers[memory_->net.op_owner[step.op]];
-  if (step.again) return;
+  if (step.recompute) return;
   if (op.pass == layrub::Pass::kForward) {
     for (const int top : entry.top) {
       const NetGraph::Version& version = memory_->net.versions[top];
@@ -360,16 +397,16 @@ void PlannedNet<Dtype>::ShowWritten(const Step& step) {
     }
     return;
   }
-  const Form& form = op.forms[step.form];
+  const Variant& variant = op.variants[step.variant];
   for (const int bottom : entry.bottom) {
     const NetGraph::Version& version = memory_->net.versions[bottom];
-    const bool written = std::count(form.writes.begin(), form.writes.end(), version.diff) > 0;
+    const bool written = std::count(variant.writes.begin(), variant.writes.end(), version.diff) > 0;
     if (written && !memory_->net.outside.count(version.diff))
       Show(memory_->flat.blobs[version.blob].blob->diff(), version.diff);
   }
 }
 
-/// Callbacks run for every layer, also for those that have nothing to do in backward.
+/// Calls the callbacks of layers without a backward, down to but not including `layer`.
 template <typename Dtype>
 void PlannedNet<Dtype>::SkipBackwardTo(int layer) {
   for (int i = memory_->backward_at - 1; i > layer; --i) {
@@ -390,7 +427,7 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
     Call(net_->before_backward_, flat.last_owner, flat.owner);
   }
   {
-    const OpScope scope(this, step, layer, memory_->backward_form[layer]);
+    const OpScope scope(this, step, layer, memory_->backward_variant[layer]);
     const Loan loan(this, layer);
     const auto& bottom = memory_->bottom[layer];
     if (!entry.declared) ShareDiffs(layer);

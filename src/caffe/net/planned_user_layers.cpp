@@ -1,4 +1,4 @@
-// PlannedNet: what layers do to the blobs that they are given, beyond reading and writing them.
+// PlannedNet: layers that change the memory of the blobs that they are given.
 #include <algorithm>
 
 #include "layrub/device/device.hpp"
@@ -6,20 +6,20 @@
 
 namespace caffe {
 
-using layrub::Form;
 using layrub::kNone;
 using layrub::Step;
 using layrub::TensorId;
+using layrub::Variant;
 
-/// A layer may have given `blob`, which is `version` for it, another blob's memory (ShareData,
-/// ShareDiff) or its own (set_cpu_data): the value is copied to its planned place.
+/// A layer may have made `blob`, its `version`, share another blob's memory (ShareData, ShareDiff)
+/// or use the layer's own (set_cpu_data). If so, copies the value to its planned place.
 template <typename Dtype>
 void PlannedNet<Dtype>::Settle(int version, Blob<Dtype>* blob) {
   const size_t bytes = size_t(blob->count()) * sizeof(Dtype);
   const auto settle = [&](const shared_ptr<SyncedMemory>& from, const shared_ptr<SyncedMemory>& to,
                           TensorId tensor) {
     const bool outside = tensor != kNone && memory_->net.outside.count(tensor);
-    const bool as_planned = bytes <= to->size();  // the shape
+    const bool as_planned = bytes <= to->size();  // the shape did not grow
     if (from == to || outside || !as_planned) return from;
     const bool there = from->binding() && from->binding() == to->binding();
     if (tensor == kNone || there) return to;
@@ -33,23 +33,23 @@ void PlannedNet<Dtype>::Settle(int version, Blob<Dtype>* blob) {
   blob->ShareMemory(own_data, settle(blob->diff(), diff, planned.diff));
 }
 
-/// Derivatives that a layer without traits may write in its forward are zero before it.
+/// Zeroes the derivatives that a layer without traits may write in its forward.
 template <typename Dtype>
 void PlannedNet<Dtype>::ClearDerivatives(const Step& step) {
-  const Form& form = memory_->net.graph.ops[step.op].forms[step.form];
-  for (TensorId tensor : form.writes) {
+  const Variant& variant = memory_->net.graph.ops[step.op].variants[step.variant];
+  for (TensorId tensor : variant.writes) {
     const layrub::Tensor& written = memory_->net.graph.tensors[tensor];
-    const bool read = std::count(form.reads.begin(), form.reads.end(), tensor) > 0;
+    const bool read = std::count(variant.reads.begin(), variant.reads.end(), tensor) > 0;
     if (written.role == layrub::Role::kActivationGradient && !read)
       backend_->Zero(executor_->Address(tensor), written.bytes);
   }
   if (memory_->net.layers[memory_->net.op_owner[step.op]].stand_ins.empty()) return;
-  const TensorId workspace = form.scratch[0].tensor;
+  const TensorId workspace = variant.algorithms[0].workspace;
   backend_->Zero(executor_->Address(workspace), memory_->net.graph.tensors[workspace].bytes);
 }
 
-/// `layer`, without traits, has run forward: what it has made its operands' diffs share, they share
-/// in its backward.
+/// Notes which memory the forward of `layer`, which has no traits, has made its operands' diffs
+/// share. They share it in its backward, too.
 template <typename Dtype>
 void PlannedNet<Dtype>::NoteSharedDiffs(int layer) {
   const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
@@ -71,7 +71,7 @@ void PlannedNet<Dtype>::ShareDiffs(int layer) {
   for (Blob<Dtype>* top : memory_->top[layer]) {
     const auto found = shared.find(top);
     if (found == shared.end()) continue;
-    SyncedMemory& to = *found->second;  // for the derivative that the layers above have left
+    SyncedMemory& to = *found->second;  // takes the derivative that the layers above have written
     CopyValue(backend_->device() ? to.mutable_gpu_data() : to.mutable_cpu_data(), top->diff().get(),
               size_t(top->count()) * sizeof(Dtype));
   }

@@ -1,4 +1,4 @@
-// PlannedNet: what users read and write where blobs show the plan's memory.
+// PlannedNet: how users read and write blobs that show memory of the plan.
 #include <algorithm>
 #include <cstring>
 
@@ -14,27 +14,31 @@ using layrub::TensorId;
 
 namespace {
 
-/// Whether the iteration computes the value of `tensor` again, and then reads that.
-bool ReadsAnew(const layrub::Executor& executor, const layrub::Graph& graph, TensorId tensor) {
+/// Whether the rest of the iteration recomputes the value of `tensor` and then reads it.
+bool ReadsAfterRecomputation(const layrub::Executor& executor, const layrub::Graph& graph,
+                             TensorId tensor) {
   if (graph.tensors[tensor].is_state()) return false;
   const std::vector<Step>& steps = executor.plan().steps;
   size_t next = steps.size();
   if (executor.running()) next = static_cast<size_t>(executor.current_step()) + 1;
   if (executor.ready_for_backward()) next = static_cast<size_t>(executor.plan().pass_end[0]);
-  bool computed_again = false;
+  bool is_recomputed = false;
   for (; next < steps.size(); ++next) {
     const Step& step = steps[next];
     if (step.kind != StepKind::kRun || graph.ops[step.op].kind != OpKind::kCompute) continue;
-    const layrub::Form& form = graph.ops[step.op].forms[step.form];
-    if (computed_again && std::count(form.reads.begin(), form.reads.end(), tensor)) return true;
-    computed_again |= step.again && std::count(form.writes.begin(), form.writes.end(), tensor) > 0;
+    const layrub::Variant& variant = graph.ops[step.op].variants[step.variant];
+    if (is_recomputed && std::count(variant.reads.begin(), variant.reads.end(), tensor))
+      return true;
+    is_recomputed |=
+        step.recompute && std::count(variant.writes.begin(), variant.writes.end(), tensor) > 0;
   }
   return false;
 }
 
 }  // namespace
 
-/// The name under which users know a planned value: that of its blob, else that of the tensor.
+/// Returns the name under which users know a planned value: that of its blob, or else that of the
+/// tensor.
 template <typename Dtype>
 string PlannedNet<Dtype>::PublicName(int tensor) const {
   for (const NetGraph::Version& version : memory_->net.versions) {
@@ -49,8 +53,8 @@ void PlannedNet<Dtype>::Copied(int tensor, bool on_device) {
   memory_->copied.emplace_back(tensor, on_device);
 }
 
-/// What users have on the other side than the plan, or as an array, goes back to its place. Nothing
-/// that the plan does may come before.
+/// Copies back values that users have written on the other side than the plan's, or in an array,
+/// and drops these copies. Must be called before the plan does anything.
 template <typename Dtype>
 void PlannedNet<Dtype>::DropCopies() {
   for (const auto& [tensor, on_device] : memory_->copied) {
@@ -64,7 +68,7 @@ void PlannedNet<Dtype>::DropCopies() {
   }
   memory_->copied.clear();
   for (auto& array : memory_->arrays) {
-    // Another net that works in the same memory may have taken its place.
+    // Another net that shares the memory may have overwritten it.
     if (array.written && Value(array.tensor) == array.blocks)
       BlocksFromArray(memory_->layouts[array.tensor], array.values.data(), array.blocks);
     array.current = array.written = false;
@@ -79,8 +83,8 @@ int PlannedNet<Dtype>::values_in_blocks() const {
                     [](const Blob<Dtype>* blob) { return blob->channel_block() > 1; }));
 }
 
-/// The value of `tensor`, which lies in blocks at `blocks`, for users, who write it if `write`. As
-/// it is until DropCopies; there until the next pass.
+/// Returns the value of `tensor`, which lies in blocks at `blocks`, as an array for users. `write`:
+/// the user writes it, too. Up to date until DropCopies; valid until the next pass.
 template <typename Dtype>
 Dtype* PlannedNet<Dtype>::AsArray(int tensor, Dtype* blocks, bool write) {
   const ChannelShape& layout = memory_->layouts[tensor];
@@ -98,7 +102,7 @@ Dtype* PlannedNet<Dtype>::AsArray(int tensor, Dtype* blocks, bool write) {
   return array->values.data();
 }
 
-/// To and from the memory of the plan, wherever that is.
+/// Copies to or from the plan's memory, on any device.
 template <typename Dtype>
 void PlannedNet<Dtype>::CopyValue(void* to, const void* from, size_t bytes) const {
   if (layrub::Device* const device = backend_->device()) {
@@ -114,11 +118,11 @@ void PlannedNet<Dtype>::CopyValue(void* to, SyncedMemory* from, size_t bytes) co
   CopyValue(to, gpu ? from->gpu_data() : from->cpu_data(), bytes);
 }
 
-/// Where it is; null: nowhere.
+/// Returns the address of the value, or null if there is none.
 template <typename Dtype>
 const void* PlannedNet<Dtype>::Value(TensorId tensor) const {
   const void* value = executor_->running() ? executor_->Address(tensor) : nullptr;
-  // A callback may read what has left the device.
+  // A callback may read a value that is not on the device.
   return value ? value : executor_->Find(tensor);
 }
 
@@ -127,23 +131,23 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
   if (memory_->in_op) {
     const Step& step = plan().steps[executor_->current_step()];
     const layrub::Op& op = memory_->net.graph.ops[step.op];
-    const std::vector<TensorId>& writes = op.forms[step.form].writes;
+    const std::vector<TensorId>& writes = op.variants[step.variant].writes;
     if (op.kind == OpKind::kFeed && std::count(writes.begin(), writes.end(), tensor)) {
-      // The body goes on with what it has fed: after the copy, on the compute lane.
+      // The layer reads or writes what it has fed: the compute lane must wait for the copy.
       backend_->Wait(layrub::Lane::kCompute, backend_->Record(layrub::Lane::kLoad));
       memory_->fed = 0;
       return {executor_->Address(tensor), backend_->device()};
     }
-    LOG(FATAL) << op.name << " (step " << executor_->current_step() << ", form "
-               << op.forms[step.form].name << ") " << (write ? "writes '" : "reads '")
+    LOG(FATAL) << op.name << " (step " << executor_->current_step() << ", variant "
+               << op.variants[step.variant].name << ") " << (write ? "writes '" : "reads '")
                << memory_->net.graph.tensors[tensor].name
                << "', which the layer's memory traits do not declare.";
   }
   if (executor_->running()) executor_->AwaitLoad(tensor);
   if (write && !executor_->running() && memory_->input_version[tensor] >= 0)
     return TakeInput(tensor);
-  CHECK(!write || !memory_->computed_again[tensor] ||
-        !ReadsAnew(*executor_, memory_->net.graph, tensor))
+  CHECK(!write || !memory_->is_recomputed[tensor] ||
+        !ReadsAfterRecomputation(*executor_, memory_->net.graph, tensor))
       << "The value of '" << memory_->net.graph.tensors[tensor].name
       << "' cannot be changed here: strategy " << plan().strategy
       << " computes it again in the backward pass, and the change would be lost. Use "
@@ -162,8 +166,9 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
   return {const_cast<void*>(value), on_device ? backend_->device() : nullptr};
 }
 
-/// The user writes a derivative between a forward and its backward, which the plan has no place for
-/// yet: it gets memory of its own, zeros at first. False: not under this plan.
+/// Called when the user writes a derivative between a forward and its backward, for which the plan
+/// has no place yet. Gives it memory of its own, which is zero. Returns false if the plan does not
+/// allow that.
 template <typename Dtype>
 bool PlannedNet<Dtype>::SetApart(TensorId derivative) {
   const layrub::Role role = memory_->net.graph.tensors[derivative].role;
@@ -187,16 +192,16 @@ bool PlannedNet<Dtype>::Holds(const SyncedMemory& memory) const {
   const Binding* const binding = memory.binding();
   if (!binding || binding->resolver != this) return false;
   if (executor_->running() && memory_->done == executor_->current_step()) {
-    // What the operation has written, while its callbacks run.
+    // While the callbacks of an operation run, they can read what it has written.
     const Step& step = plan().steps[memory_->done];
-    const auto& writes = memory_->net.graph.ops[step.op].forms[step.form].writes;
+    const auto& writes = memory_->net.graph.ops[step.op].variants[step.variant].writes;
     if (std::count(writes.begin(), writes.end(), binding->tensor)) return true;
   }
   return executor_->Find(binding->tensor);
 }
 
-/// The user writes an input that a layer has overwritten in place: the next pass reads it at the
-/// input's own address.
+/// Called when the user writes an input that a layer has overwritten in place. Returns the input's
+/// own address, where the next pass reads it.
 template <typename Dtype>
 Resolver::Place PlannedNet<Dtype>::TakeInput(TensorId tensor) {
   const NetGraph::Version& input = memory_->net.versions[memory_->input_version[tensor]];
@@ -228,6 +233,11 @@ string PlannedNet<Dtype>::Gone(TensorId tensor) const {
            "whole Backward(). " +
            remedy;
   }
+  if (memory_->net.graph.tensors[tensor].role == layrub::Role::kParameterGradient)
+    return "The gradient '" + memory_->net.graph.tensors[tensor].name +
+           "' cannot be read: the memory plan updates each parameter within the backward pass, "
+           "when ApplyUpdate is called, and keeps no gradients. To keep them, set placement { "
+           "keep_gradients: true } in the solver prototxt.";
   return "The value of '" + memory_->net.graph.tensors[tensor].name + "' is gone: strategy " +
          plan().strategy +
          " gave its memory to others after its last use, or another net has run in its place. To "

@@ -70,7 +70,7 @@ class LocalNetWriter {
       const int value = op.outputs[i];
       const Layout made = layrub::partition::OutputLayout(axes_.network, partition_, o, i);
       const Layout home = Home(value);
-      int in_place = -1;  // the bottom that the layer writes on
+      int in_place = -1;  // the bottom that the layer overwrites, if any
       for (int b = 0; b < whole.bottom_size(); ++b) {
         if (whole.bottom(b) == whole.top(i)) in_place = b;
       }
@@ -104,7 +104,8 @@ class LocalNetWriter {
     }
   }
 
-  /// The layer that adds what is added to a sum once, with the last parameter of `layer`.
+  /// Returns the layer that adds the bias to the finished sum. It takes over the last parameter of
+  /// `layer`.
   LayerParameter TakeLastParam(int o, const LayerAxis& axis, LayerParameter* layer) const {
     const Operation& op = axes_.network.operations[o];
     LayerParameter on_sum = axis.on_sum;
@@ -116,7 +117,7 @@ class LocalNetWriter {
       spec->clear_layout();
       layer->mutable_param()->RemoveLast();
     }
-    // Along the only dimension of the parameter lie the channels of the sum.
+    // The only dimension of the parameter is the channels of the sum.
     const int channel = axis.on_sum.bias_param().axis();
     Layout layout{op.params[last].dims, {}, {}};
     const Layout home = Home(op.outputs[0]);
@@ -144,7 +145,8 @@ class LocalNetWriter {
     return layer;
   }
 
-  /// The blob that has the value in layout `need`. Where there is none yet, an Exchange makes it.
+  /// Returns the blob that has the value in layout `need`. Adds an Exchange layer if there is none
+  /// yet.
   string NameOf(int value, const Layout& need) {
     const auto found = names_.find({value, Key(need)});
     if (found != names_.end()) return found->second;
@@ -156,8 +158,8 @@ class LocalNetWriter {
     return name;
   }
 
-  /// What the value is called where it is at home. A layer that works in place goes on doing so
-  /// (`stays`) on the blob that it is given.
+  /// Names the value's blob in its home layout. If `stays`, its layer still works in place on the
+  /// blob `in_place_on`.
   string HomeName(int value, const string& in_place_on, bool stays) {
     const string& whole_name = axes_.network.values[value].name;
     const string name = stays ? in_place_on : Fresh(whole_name);
@@ -165,7 +167,7 @@ class LocalNetWriter {
     return name;
   }
 
-  /// `name`, or with a number behind it where the net has that already.
+  /// Returns `name`, with a number appended if the net has that name already.
   string Fresh(const string& name) {
     string fresh = name;
     for (int i = 2; !used_.insert(fresh).second || (fresh != name && reserved_.count(fresh)); ++i)
@@ -181,7 +183,7 @@ class LocalNetWriter {
     return key;
   }
 
-  /// Such as "0,1": what is cut on each level.
+  /// Returns text like "0,1": the dimension that is cut on each level, or "whole" or "copy".
   static string Text(const Layout& layout) {
     string text;
     for (const Level& level : layout.levels) {

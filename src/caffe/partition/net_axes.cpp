@@ -22,7 +22,8 @@ int64_t BytesOf(const Blob<float>& blob) {
                          [](int64_t a, int64_t b) { return a * b; });
 }
 
-/// What is joined along dimension `dim`; a dimension that is one has one.
+/// Returns the sizes of the parts joined along dimension `dim`, just one if nothing is joined
+/// there.
 vector<int64_t> JoinedAlong(const vector<vector<int64_t>>& joined, const vector<int64_t>& dims,
                             int dim) {
   const auto d = static_cast<size_t>(dim);
@@ -40,8 +41,8 @@ void SetJoined(const vector<int64_t>& sizes, int dim, const vector<int64_t>& dim
   for (int64_t& size : scaled) size *= dims[dim] / sum;
 }
 
-/// Gives outputs and parameters that walk along an axis what is joined along the inputs there, and
-/// leaves to the axis the extent that all of these allow.
+/// Passes on the parts that are joined along the inputs of an axis to the outputs and parameters
+/// along it, and reduces the extent of the axis to one that divides all of these parts.
 void Join(LayerAxis* axis, Operation* op, vector<Value>* values) {
   vector<int64_t> sizes;
   bool agree = true;
@@ -69,12 +70,12 @@ void Join(LayerAxis* axis, Operation* op, vector<Value>* values) {
   }
 }
 
-double Seconds(const OperandForm& form, double bytes, const layrub::Machine& machine) {
-  return std::max(std::max(form.flops, bytes / sizeof(float)) / machine.flops,
+double Seconds(const OperandVariant& variant, double bytes, const layrub::Machine& machine) {
+  return std::max(std::max(variant.flops, bytes / sizeof(float)) / machine.flops,
                   bytes / machine.memory_bandwidth);
 }
 
-/// Of a forward and a backward, by what the layer says of them.
+/// Estimates the seconds of a forward and a backward from the layer's traits.
 double SecondsOf(const Net<float>& net, size_t index, const layrub::Machine& machine) {
   const auto &bottom = net.bottom_vecs()[index], &top = net.top_vecs()[index];
   Layer<float>& layer = *net.layers()[index];
@@ -83,10 +84,10 @@ double SecondsOf(const Net<float>& net, size_t index, const layrub::Machine& mac
   for (const Blob<float>* blob : top) bytes += static_cast<double>(BytesOf(*blob));
   for (const auto& blob : layer.blobs()) weights += static_cast<double>(BytesOf(*blob));
   if (layer.inner_net().net) {
-    // A matrix product for each step: of two dimensions, steps and items.
-    OperandForm form;
-    if (!bottom.empty()) form.flops = 2.0 * weights / sizeof(float) * bottom[0]->count(0, 2);
-    return 3 * Seconds(form, bytes + weights, machine);
+    // A matrix product for each step; the two leading dimensions are steps and items.
+    OperandVariant variant;
+    if (!bottom.empty()) variant.flops = 2.0 * weights / sizeof(float) * bottom[0]->count(0, 2);
+    return 3 * Seconds(variant, bytes + weights, machine);
   }
   const MemoryTraits traits = layer.Traits(bottom, top, net.bottom_need_backward()[index]);
   double seconds = Seconds(traits.forward, bytes + weights, machine);
@@ -108,7 +109,7 @@ class AxesReader {
       while (whole_.layer_names()[at] != layer.name() ||
              (string(whole_.layers()[at]->type()) == "Split" && layer.type() != "Split"))
         ++at;
-      // What the layer says of its parameters where the net does not.
+      // The layer's own param specs, where the net gives none.
       const LayerParameter& own = whole_.layers()[at]->layer_param();
       for (int i = layer.param_size(); i < own.param_size(); ++i) *layer.add_param() = own.param(i);
       AddLayer(layer, at++);
@@ -166,7 +167,7 @@ class AxesReader {
   const Net<float>& whole_;
   const layrub::Machine& machine_;
   NetAxes out_;
-  std::map<string, int> value_of_;  ///< the newest of each blob
+  std::map<string, int> value_of_;  ///< the newest value of each blob
   std::map<string, int> shared_;    ///< by ParamSpec::name
 };
 

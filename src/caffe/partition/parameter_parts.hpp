@@ -9,27 +9,27 @@
 
 namespace caffe {
 
-/// The learnable parameters of a net that is divided among devices: each device has parts of them.
-/// All members of the group call the same functions in the same order.
+/// The learnable parameters of a net that is divided among devices, each of which has parts of
+/// them. All members of the group must call the same functions in the same order.
 template <typename Dtype>
 class ParameterParts {
  public:
   ParameterParts(Net<Dtype>* net, layrub::Communicator* group);
 
-  /// Gradients of which each device has a summand become the sums.
+  /// Replaces gradients of which each device has a summand by their sums.
   void SumGradients();
-  /// `whole`, of the whole parameter `id` or its history, on rank 0 (null elsewhere), becomes what
-  /// all have in `part`.
+  /// Gathers parameter `id`, or its history, from the `part` of all devices into `whole` on rank 0.
+  /// `whole` is null elsewhere.
   void Gather(int id, const Blob<Dtype>& part, Blob<Dtype>* whole) const;
-  /// The same for all members.
+  /// The same, with the result on all members.
   void GatherForAll(int id, const Blob<Dtype>& part, Blob<Dtype>* whole) const;
-  /// The other way round, on each device by itself.
+  /// Copies this device's part of `whole` to `part`. Exchanges nothing.
   void TakePart(int id, const Blob<Dtype>& whole, Blob<Dtype>* part) const;
 
  private:
   struct Entry {
     layrub::Layout layout;
-    Redistribution gather, sum;  ///< without levels: none
+    Redistribution gather, sum;  ///< nothing to do if without levels
   };
 
   Net<Dtype>* const net_;
@@ -37,8 +37,9 @@ class ParameterParts {
   std::vector<Entry> entries_;  ///< by Net::learnable_params
 };
 
-/// The sums of squares of the gradients of the parameters that this device has, by
-/// Net::learnable_params, become those of the whole parameters. Without a group: nothing.
+/// `squares` has the sums of squares of the gradients of this device's parts, by
+/// Net::learnable_params. Replaces them by those of the whole parameters. Does nothing without a
+/// group.
 template <typename Dtype>
 void SumSquaresOverDevices(const Net<Dtype>& net, Dtype* squares);
 

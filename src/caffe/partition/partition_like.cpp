@@ -8,15 +8,14 @@ namespace {
 using layrub::Level;
 using layrub::partition::Operation;
 using layrub::partition::Partition;
-using layrub::partition::Wish;
+using layrub::partition::SearchGoal;
 
-/// By parameter: the dimension that is cut where `axis` is; -1: none.
+/// Returns for each parameter the dimension that is cut if `axis` is, or -1 for none.
 vector<int> ParamDims(const Operation& op, int axis) {
   return axis < 0 ? vector<int>(op.params.size(), -1) : op.axes[axis].params;
 }
 
-/// Of a sum to which a bias is added, the value that it is in the other net, and the dimension of
-/// its channels.
+/// A sum to which a bias is added: its value in the other net, and the dimension of its channels.
 struct SumInOther {
   int value;
   int channel;
@@ -32,7 +31,7 @@ Partition PartitionLike(const NetAxes& net, const NetAxes& other, const Partitio
     const auto found = by_name.find(op.name);
     return found == by_name.end() ? -1 : found->second;
   };
-  // A bias that is added to a sum lies as the sum does.
+  // A bias that is added to a sum is cut as the sum is.
   std::map<int, SumInOther> sums;
   for (const Operation& op : net.network.operations) {
     const int same = in_other(op);
@@ -45,7 +44,7 @@ Partition PartitionLike(const NetAxes& net, const NetAxes& other, const Partitio
       }
     }
   }
-  Wish wish;
+  SearchGoal wish;
   wish.allows = [&](int level, int o, int axis) {
     const Operation& op = net.network.operations[o];
     const int same = in_other(op);

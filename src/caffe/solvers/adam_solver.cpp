@@ -18,7 +18,7 @@ void AdamSolver<Dtype>::ComputeUpdateValue(int param_id, Dtype rate) {
   Blob<Dtype>* param = this->net_->learnable_params()[param_id];
   Blob<Dtype>* second = this->history_[param_id + this->net_->learnable_params().size()].get();
   const double decay = this->param_.momentum(), decay2 = this->param_.momentum2();
-  // The means begin at zero: in early iterations they are too small by these factors.
+  // The means begin at zero, so they are too small by these factors in early iterations.
   const int steps = this->iter_ + 1;
   const double correction = std::sqrt(1 - std::pow(decay2, steps)) / (1 - std::pow(decay, steps));
   const Dtype local_rate = rate * this->net_->params_lr()[param_id] * Dtype(correction);

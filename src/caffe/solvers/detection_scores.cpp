@@ -12,7 +12,7 @@ void DetectionScores::Add(const std::string& name, const Blob<Dtype>& output) {
     Class& found = classes_[static_cast<int>(row[1])];
     if (row[0] == Dtype(-1)) {
       found.objects += static_cast<int>(row[2]);
-    } else if (row[3] != 0 || row[4] != 0) {  // a difficult object counts neither way
+    } else if (row[3] != 0 || row[4] != 0) {  // difficult objects are not counted
       found.findings.push_back({static_cast<double>(row[2]), row[3] != 0});
     }
   }

@@ -11,16 +11,16 @@
 
 namespace caffe {
 
-/// What all batches of a test say of a detector: from tops of DetectionEvaluate, rows of item,
-/// label, score, whether it is an object, whether it is none; item -1: score is how many objects of
-/// the label there are.
+/// Collects the results of a detector over all batches of a test, from tops of DetectionEvaluate.
+/// Their rows are (item, label, score, is an object, is not an object). If item is -1, score is the
+/// number of objects of the label.
 class DetectionScores {
  public:
-  /// Aborts, naming the output, where it has no such rows.
+  /// Aborts, naming the output, if it has no such rows.
   template <typename Dtype>
   void Add(const std::string& name, const Blob<Dtype>& output);
 
-  /// By label, for each of which there are objects.
+  /// Returns the average precision of each label that has objects.
   std::map<int, double> AveragePrecisions(kernels::PrecisionMean mean) const;
 
  private:
@@ -31,7 +31,8 @@ class DetectionScores {
   std::map<int, Class> classes_;
 };
 
-/// By SolverParameter.ap_version: 11point, MaxIntegral or Integral; nothing where it is none.
+/// Parses SolverParameter.ap_version: 11point, MaxIntegral or Integral. Returns nothing for other
+/// values.
 std::optional<kernels::PrecisionMean> PrecisionMeanOf(const std::string& ap_version);
 
 }  // namespace caffe

@@ -13,7 +13,7 @@ using layrub::Status;
 
 namespace {
 
-// What rank 0 says to the others.
+// Messages from rank 0 to the other members.
 constexpr char kGoOn[] = "go on", kTakeSnapshot[] = "take a snapshot", kTrainingEnds[] = "end";
 
 template <typename Dtype>
@@ -40,8 +40,8 @@ DividedTraining<Dtype>::~DividedTraining() {
   solver_->set_snapshot({});
 }
 
-/// A solver of the whole net, for its parameters and its history alone. It takes no memory for
-/// blobs, opens no data and draws nothing.
+/// Makes a solver of the whole net, for its parameters and history only. It takes no memory for
+/// blobs, opens no data and draws no random numbers.
 template <typename Dtype>
 std::unique_ptr<Solver<Dtype>> DividedTraining<Dtype>::WholeSolver() const {
   const ShapeOnlyScope shapes_only;
@@ -57,7 +57,7 @@ std::unique_ptr<Solver<Dtype>> DividedTraining<Dtype>::WholeSolver() const {
 }
 
 template <typename Dtype>
-void DividedTraining<Dtype>::TakePartsOf(Solver<Dtype>* whole) {
+void DividedTraining<Dtype>::CopyPartsFrom(Solver<Dtype>* whole) {
   const auto params = whole->net()->learnable_params();
   const auto own = solver_->net()->learnable_params();
   const auto history = whole->ParameterHistory(), own_history = solver_->ParameterHistory();
@@ -73,20 +73,20 @@ template <typename Dtype>
 void DividedTraining<Dtype>::Restore(const string& state_file) {
   const std::unique_ptr<Solver<Dtype>> whole = WholeSolver();
   whole->Restore(state_file.c_str());
-  TakePartsOf(whole.get());
-  solver_->TakeStateOf(*whole);
+  CopyPartsFrom(whole.get());
+  solver_->CopyStateFrom(*whole);
 }
 
 template <typename Dtype>
 void DividedTraining<Dtype>::LoadWeights(const string& file) {
   const std::unique_ptr<Solver<Dtype>> whole = WholeSolver();
-  // What the files do not have stays as the fillers have made it.
+  // Parameters that are not in the files keep the values of their fillers.
   const auto params = whole->net()->learnable_params();
   const auto own = solver_->net()->learnable_params();
   for (size_t i = 0; i < own.size(); ++i)
     parts_->GatherForAll(static_cast<int>(i), *own[i], params[i]);
   whole->net()->CopyTrainedLayersFrom(file);
-  TakePartsOf(whole.get());
+  CopyPartsFrom(whole.get());
 }
 
 template <typename Dtype>
@@ -96,7 +96,7 @@ void DividedTraining<Dtype>::Solve(const ActionCallback& requests) {
     solver_->Solve();
     group_->rank() == 0 ? Tell(kTrainingEnds) : Await(kTrainingEnds);
   } catch (const Ended&) {
-    // Rank 0 has stopped, or ends without what this member was waiting for.
+    // Rank 0 has stopped, or ends without the call that this member waited for.
   }
 }
 
@@ -143,7 +143,7 @@ void DividedTraining<Dtype>::Await(const string& word) {
 }
 
 template <typename Dtype>
-SolverAction::Enum DividedTraining<Dtype>::OthersRequest() {
+SolverAction::Enum DividedTraining<Dtype>::NextMemberRequest() {
   for (int rank = 1; rank < group_->size(); ++rank) {
     if (const std::optional<string> request = group_->Receive(rank, 0))
       return static_cast<SolverAction::Enum>(std::stoi(*request));
@@ -191,7 +191,7 @@ void DividedTraining<Dtype>::Snapshot() {
       parts_->Gather(id, *history[i][k], writes ? whole_history[i][k] : nullptr);
   }
   if (!writes) return;
-  whole->TakeStateOf(*solver_);
+  whole->CopyStateFrom(*solver_);
   whole->KeepProgress(solver_->Progress());
   whole->CheckSnapshotWritePermissions();
   whole->Snapshot();

@@ -1,4 +1,4 @@
-// Gradients of several solvers become one.
+// Sums the gradients of several solvers.
 #include <map>
 #include <utility>
 
@@ -11,8 +11,8 @@ namespace caffe {
 
 namespace {
 
-/// Of gradients that are worth a sum: it costs the host some 100 us with NCCL, in which about as
-/// much goes over PCIe 5.0 x16.
+/// The smallest number of bytes worth a sum of their own. With NCCL a sum costs the host about 100
+/// us, in which about as many bytes pass over PCIe 5.0 x16.
 constexpr int64_t kSumBytes = int64_t{8} << 20;
 
 template <typename Dtype>
@@ -30,7 +30,7 @@ GradientSum<Dtype>::GradientSum(Solver<Dtype>* solver, layrub::Communicator* com
       layer_wise_(solver->param().layer_wise_reduce()),
       sums_after_(solver->net()->layers().size()) {
   Net<Dtype>& net = *solver->net();
-  // Backward comes to the first of the layers that share a parameter last.
+  // Of the layers that share a parameter, backward reaches the first one last.
   std::map<const SyncedMemory*, size_t> first_layer;
   for (size_t layer = 0; layer < net.layers().size(); ++layer) {
     for (const auto& blob : net.layers()[layer]->blobs())
@@ -79,15 +79,15 @@ void GradientSum<Dtype>::Sum(const vector<int>& params) {
 }
 
 template <typename Dtype>
-void GradientSum<Dtype>::LookForNews() {
+void GradientSum<Dtype>::CheckForNewWork() {
   const PlannedNet<Dtype>* const planned = solver_->net()->planned();
   const int64_t newest = planned ? planned->newest() : 0;
-  // Gradients that leave the device within the pass do not wait for their sums.
+  // Gradients that are offloaded within the pass do not wait for their sums.
   is_new_ |= newest != newest_ || (planned && planned->offloads_state());
   newest_ = newest;
 }
 
-/// In the order of the backward, as members may do it for which nothing is new.
+/// Sums in the order of the backward, because members for which nothing is new do so too.
 template <typename Dtype>
 void GradientSum<Dtype>::SumAll() {
   for (size_t layer = sums_after_.size(); layer-- > 0;) Sum(sums_after_[layer]);
@@ -105,12 +105,12 @@ bool GradientSum<Dtype>::Acts(int layer) const {
          layer + 1 == static_cast<int>(sums_after_.size());
 }
 
-/// The backward of `layer` has ended. When that of the net has, so have the sums.
+/// Called after the backward of `layer`. All sums are complete after the first layer's.
 template <typename Dtype>
 void GradientSum<Dtype>::run(int layer) {
   if (layer + 1 == static_cast<int>(sums_after_.size())) {
     ++passes_;
-    LookForNews();
+    CheckForNewWork();
   }
   if (is_new_ || passes_ < solver_->param().iter_size()) return;
   Sum(sums_after_[layer]);
@@ -119,7 +119,7 @@ void GradientSum<Dtype>::run(int layer) {
 
 template <typename Dtype>
 void GradientSum<Dtype>::on_gradients_ready() {
-  if (!layer_wise_) LookForNews();
+  if (!layer_wise_) CheckForNewWork();
   if (!layer_wise_ || is_new_) {
     SumAll();
     is_new_ ? communicator_->Synchronize() : communicator_->Wait();

@@ -12,13 +12,13 @@ namespace caffe {
 
 namespace {
 
-/// The first iterations, in which the rate rises evenly from `start` to base_lr.
+/// The first iterations, in which the rate rises linearly from `start` to base_lr.
 struct Ramp {
   int iterations;
   float start;
 };
 
-/// Two forks have it, under names of their own.
+/// Returns the ramp of a solver, for which two forks of Caffe have different fields.
 Ramp RampOf(const SolverParameter& param) {
   if (param.rampup_interval() > 0) return {param.rampup_interval(), param.rampup_lr()};
   return {param.warmup_iter(), param.warmup_start_lr()};
@@ -43,11 +43,13 @@ string RateWarning(const SolverParameter& param) {
   if (!param.has_power() && is_one_of({"inv", "poly"}))
     return name + " has no power, which counts as 0: the learning rate never changes.";
   if (policy != "multistep") return "";
-  if (param.stepvalue_size() == 0) return name + " has no stepvalue: the learning rate stays.";
+  if (param.stepvalue_size() == 0)
+    return name + " has no stepvalue: the learning rate never changes.";
   for (int i = 1; i < param.stepvalue_size(); ++i) {
     if (param.stepvalue(i) > param.stepvalue(i - 1)) continue;
-    return "stepvalue: " + std::to_string(param.stepvalue(i)) + " stands behind " +
-           std::to_string(param.stepvalue(i - 1)) + " and counts from that iteration on.";
+    return "stepvalue: " + std::to_string(param.stepvalue(i)) + " is listed after " +
+           std::to_string(param.stepvalue(i - 1)) +
+           " and takes effect only from that iteration on.";
   }
   return "";
 }
@@ -94,8 +96,8 @@ template <typename Dtype>
 void SGDSolver<Dtype>::StepOnPlateau() {
   const SolverParameter& param = this->param_;
   if (param.lr_policy() != "plateau") return;
-  CHECK_EQ(Caffe::solver_count(), 1) << "lr_policy \"plateau\" looks at the loss of one solver; "
-                                        "several, which have losses of their own, would part.";
+  CHECK_EQ(Caffe::solver_count(), 1) << "lr_policy \"plateau\" cannot be used with several "
+                                        "solvers, because their losses differ.";
   if (this->smoothed_loss_ < lowest_loss_) {
     lowest_loss_ = this->smoothed_loss_;
     plateau_iter_ = this->iter_;

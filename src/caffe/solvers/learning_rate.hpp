@@ -7,8 +7,9 @@
 
 namespace caffe {
 
-/// A sentence on a learning rate that is hardly meant: none, or a policy that lacks what it needs
-/// or has it in another order. Caffe trains with it all the same. Empty: nothing.
+/// Returns a warning, in one sentence, about learning rate fields that are probably a mistake: no
+/// rate, or a policy whose fields are missing or in the wrong order. Caffe trains with them all the
+/// same. Empty: no warning.
 std::string RateWarning(const SolverParameter& param);
 
 }  // namespace caffe

@@ -1,4 +1,4 @@
-// Caffe's classes for training with several solvers, on layrub's communicators.
+// Caffe's classes for training with several solvers, built on layrub's communicators.
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -15,7 +15,7 @@ using CommunicatorPtr = std::unique_ptr<layrub::Communicator>;
 
 layrub::Device* ThreadsDevice() { return Caffe::mode() == Caffe::GPU ? &Caffe::device() : nullptr; }
 
-/// Where the members of a group come together: the last one connects all.
+/// The place where the members of a group wait for each other. The last one connects all.
 struct Meeting {
   std::vector<layrub::Device*> devices;
   int arrived = 0, left = 0;
@@ -139,7 +139,7 @@ template <typename Dtype>
 void NCCL<Dtype>::Run(const vector<int>& gpus, const char* restore) {
   std::vector<layrub::Device*> devices;
   for (int id : gpus) {
-    CHECK(Caffe::CheckDevice(id)) << "There is no GPU " << id << ". " << layrub::WhyNoGpu();
+    CHECK(Caffe::CheckDevice(id)) << "There is no GPU " << id << ". " << layrub::NoGpuReason();
     devices.push_back(&layrub::Gpu(id));
   }
   ParallelSolvers<Dtype> all(solver_.get(), layrub::Connect(devices));

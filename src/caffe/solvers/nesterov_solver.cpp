@@ -1,4 +1,4 @@
-// NesterovSolver: momentum in advance.
+// NesterovSolver: momentum, applied one iteration ahead.
 #include "caffe/kernels/math/solver_update.hpp"
 #include "caffe/operands.hpp"
 #include "caffe/sgd_solvers.hpp"

@@ -7,7 +7,7 @@ namespace caffe {
 
 namespace {
 
-/// Nothing, where the layer has nothing to keep.
+/// Returns an empty message if the layer saves nothing.
 template <typename Dtype>
 LayerProgress ProgressOf(const Layer<Dtype>& layer) {
   LayerProgress progress;
@@ -38,17 +38,18 @@ void RestoreProgress(const NetProgress& progress, const string& what, Net<Dtype>
   for (const LayerProgress& saved : progress.layer()) {
     known.insert(saved.layer());
     if (!net->has_layer(saved.layer())) {
-      LOG_IF(WARNING, logs) << what << "there is no layer '" << saved.layer()
-                            << "' any more: what was kept of it is left out.";
+      LOG_IF(WARNING, logs) << what << "the net no longer has layer '" << saved.layer()
+                            << "': its saved state is ignored.";
     } else if (!net->layer_by_name(saved.layer())->RestoreProgress(saved)) {
-      LOG_IF(WARNING, logs) << what << "what was kept of layer '" << saved.layer()
-                            << "' does not fit it: it begins anew.";
+      LOG_IF(WARNING, logs) << what << "the saved state does not fit layer '" << saved.layer()
+                            << "': it starts from the beginning.";
     }
   }
   for (size_t i = 0; i < net->layers().size(); ++i) {
     const string& name = net->layer_names()[i];
     if (known.count(name) > 0 || IsEmpty(ProgressOf(*net->layers()[i]))) continue;
-    LOG_IF(WARNING, logs) << what << "nothing was kept of layer '" << name << "': it begins anew.";
+    LOG_IF(WARNING, logs) << what << "there is no saved state of layer '" << name
+                          << "': it starts from the beginning.";
   }
 }
 

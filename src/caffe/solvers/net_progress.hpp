@@ -7,12 +7,12 @@
 
 namespace caffe {
 
-/// How far the layers of a net have come in their data: what each saves (Layer::SaveProgress).
+/// Returns the progress of a net's layers, as each saves it (Layer::SaveProgress).
 template <typename Dtype>
 NetProgress ProgressOf(const Net<Dtype>& net);
 
-/// Brings the layers there. What does not fit begins anew, with a line in the log that begins with
-/// `what`: "run_iter_9.solverstate, train net: ".
+/// Restores the layers. Layers that the progress does not fit start from the beginning, with a log
+/// line that begins with `what`, for example "run_iter_9.solverstate, train net: ".
 template <typename Dtype>
 void RestoreProgress(const NetProgress& progress, const string& what, Net<Dtype>* net);
 

@@ -31,8 +31,8 @@ string FirstNotFinite(const Net<Dtype>& net, bool in_blobs) {
 }
 
 void StopAsNotFinite(int iteration, const string& what, const string& last_snapshot) {
-  LOG(FATAL) << "Iteration " << iteration << ": " << what << ". Training stops, as stop_on_nan "
-             << "says. " << last_snapshot;
+  LOG(FATAL) << "Iteration " << iteration << ": " << what << ". Training stops because "
+             << "stop_on_nan is set. " << last_snapshot;
 }
 
 template string FirstNotFinite(const Net<float>&, bool);

@@ -7,12 +7,12 @@
 
 namespace caffe {
 
-/// The first parameter, or blob if `in_blobs`, that has a value that is not finite; "" when there
-/// is none. Values that the plan has given up do not count.
+/// Returns the first parameter, or blob if `in_blobs`, with a value that is not finite, or "".
+/// Values that the plan has dropped are not checked.
 template <typename Dtype>
 string FirstNotFinite(const Net<Dtype>& net, bool in_blobs);
 
-/// Ends training as stop_on_nan says. `what`: "the loss is nan".
+/// Ends training for stop_on_nan. `what` is, for example, "the loss is nan".
 [[noreturn]] void StopAsNotFinite(int iteration, const string& what, const string& last_snapshot);
 
 }  // namespace caffe

@@ -1,4 +1,4 @@
-// Several solvers train one net.
+// Training of one net by several solvers.
 #include <boost/thread/thread.hpp>
 #include <exception>
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace caffe {
 
 using layrub::Status;
 
-/// Lets the followers into the iterations that the root has begun, and into no others.
+/// Starts each iteration of the root in the followers too.
 template <typename Dtype>
 class ParallelSolvers<Dtype>::Leader final : public Solver<Dtype>::Callback {
  public:
@@ -23,7 +23,7 @@ class ParallelSolvers<Dtype>::Leader final : public Solver<Dtype>::Callback {
   }
 
  protected:
-  void on_start() override { solvers_->TellAll(kStep); }
+  void on_start() override { solvers_->SendToAll(kStep); }
   void on_gradients_ready() override {}
 
  private:
@@ -41,7 +41,7 @@ class ParallelSolvers<Dtype>::FollowerThread final : public InternalThread {
   }
   ~FollowerThread() override { StopInternalThread(); }
 
-  /// Waits until the thread has nothing more to do.
+  /// Waits until the thread has finished its work.
   void AwaitEnd() { ended_.get_future().wait(); }
   Solver<Dtype>* solver() const { return follower_.solver(); }
 
@@ -51,7 +51,7 @@ class ParallelSolvers<Dtype>::FollowerThread final : public InternalThread {
     try {
       follower_.Run();
     } catch (const layrub::GroupFailed&) {
-      // The root knows why.
+      // The root reports the error.
     } catch (const boost::thread_interrupted&) {
       // The group has ended already.
     }
@@ -73,10 +73,10 @@ class ParallelSolvers<Dtype>::FollowerThread final : public InternalThread {
 
 namespace {
 
-/// A follower's part of what the root is to do: its steps.
+/// Returns the parameters of a follower: those of the root, but for its steps only.
 SolverParameter FollowerParam(SolverParameter param, const string& type, int rank) {
   param.set_type(type);
-  param.clear_weights();  // the root's come by Broadcast
+  param.clear_weights();  // Broadcast sends the root's
   param.clear_display();
   param.clear_debug_info();
   param.clear_snapshot();
@@ -119,7 +119,7 @@ ParallelSolvers<Dtype>::~ParallelSolvers() {
 }
 
 template <typename Dtype>
-void ParallelSolvers<Dtype>::TellAll(const string& word) {
+void ParallelSolvers<Dtype>::SendToAll(const string& word) {
   for (int rank = 1; rank < size(); ++rank) communicator_->Send(rank, word);
 }
 
@@ -138,7 +138,7 @@ void ParallelSolvers<Dtype>::NoteRequest(const string& message) {
 }
 
 template <typename Dtype>
-SolverAction::Enum ParallelSolvers<Dtype>::FollowersRequest() {
+SolverAction::Enum ParallelSolvers<Dtype>::NextFollowerRequest() {
   for (int rank = 1; rank < size(); ++rank) {
     while (const std::optional<string> message = communicator_->Receive(rank, 0))
       NoteRequest(*message);
@@ -152,7 +152,7 @@ SolverAction::Enum ParallelSolvers<Dtype>::FollowersRequest() {
 template <typename Dtype>
 vector<SolverProgress> ParallelSolvers<Dtype>::FollowersProgress(const string& word) {
   if (finished_) return last_progress_;
-  TellAll(word);
+  SendToAll(word);
   vector<SolverProgress> all(static_cast<size_t>(size() - 1));
   for (int rank = 1; rank < size(); ++rank)
     CHECK(all[static_cast<size_t>(rank - 1)].ParseFromString(AnswerOf(rank)));
@@ -174,7 +174,8 @@ Solver<Dtype>* ParallelSolvers<Dtype>::solver(int rank) const {
 
 template <typename Dtype>
 Status ParallelSolvers<Dtype>::Start(const string& restore) {
-  // Followers are seeded from this thread's stream, which stays where the root was restored to.
+  // Followers are seeded from this thread's stream, which must remain in the state that the root
+  // restored.
   const rng_t random = *caffe_rng();
   for (int rank = 1; rank < size(); ++rank) {
     const bool here = !group_.empty();
@@ -182,7 +183,7 @@ Status ParallelSolvers<Dtype>::Start(const string& restore) {
          {FollowerParam(root_->param(), root_->type(), rank).SerializeAsString(), restore,
           std::to_string(root_->iter()), here ? string() : std::to_string(caffe_rng_rand())})
       communicator_->Send(rank, message);
-    if (here) {  // a thread that starts is seeded
+    if (here) {  // a starting thread is seeded from this thread's stream
       followers_.emplace_back(new FollowerThread(group_[static_cast<size_t>(rank)].get(),
                                                  *root_->mutable_placement_extra()));
     }
@@ -194,8 +195,9 @@ Status ParallelSolvers<Dtype>::Start(const string& restore) {
   }
   if (!restore.empty()) *caffe_rng() = random;
   root_->set_others_progress([this] { return FollowersProgress(kTellProgress); });
-  // All are placed when the first exchange begins: none waits in it for one that never comes.
-  TellAll(kBegin);
+  // All solvers are placed before the first exchange begins, so that none waits for one that
+  // failed.
+  SendToAll(kBegin);
   leader_.reset(new Leader(this));
   sum_.reset(new GradientSum<Dtype>(root_, communicator_));
   sum_->Broadcast();

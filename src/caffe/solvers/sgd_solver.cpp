@@ -16,15 +16,15 @@ bool Learns(const Net<Dtype>& net, int param_id) {
   return net.params_lr()[param_id] != 0;
 }
 
-/// A blob for each learnable parameter, in its shape.
+/// Appends a blob with the shape of each learnable parameter.
 template <typename Dtype>
 void AddBlobs(const Net<Dtype>& net, vector<shared_ptr<Blob<Dtype>>>* blobs) {
   for (const Blob<Dtype>* param : net.learnable_params())
     blobs->push_back(shared_ptr<Blob<Dtype>>(new Blob<Dtype>(param->shape())));
 }
 
-/// Aborts where a parameter that learns has not the shape it had when `made` was made for it, as
-/// Python can give it another one: nothing of the solver would fit it.
+/// Aborts if the shape of a learned parameter has changed (as Python can do) since `made` was made
+/// for it: the solver's blobs would not fit it.
 template <typename Dtype>
 void CheckShapes(const Net<Dtype>& net, const vector<shared_ptr<Blob<Dtype>>>& made) {
   const vector<Blob<Dtype>*>& params = net.learnable_params();
@@ -73,8 +73,8 @@ typename Net<Dtype>::History SGDSolver<Dtype>::ParameterHistory() const {
 }
 
 template <typename Dtype>
-void SGDSolver<Dtype>::TakeStateOf(Solver<Dtype>& other) {
-  Solver<Dtype>::TakeStateOf(other);
+void SGDSolver<Dtype>::CopyStateFrom(Solver<Dtype>& other) {
+  Solver<Dtype>::CopyStateFrom(other);
   const auto& sgd = dynamic_cast<const SGDSolver&>(other);
   lowest_loss_ = sgd.lowest_loss_;
   plateau_iter_ = sgd.plateau_iter_;
@@ -96,14 +96,15 @@ void SGDSolver<Dtype>::ApplyUpdate() {
     Regularize(param_id);
     ComputeUpdateValue(param_id, rate);
     param->Update();
-    if (Caffe::mode() == Caffe::CPU) batch.Finish();  // while it is in the cache
+    // while the values are in the cache
+    if (Caffe::mode() == Caffe::CPU || this->net_->updates_within_backward()) batch.Finish();
   });
   batch.Finish();
-  TellOfClipping();
+  LogClipping();
   ++this->iter_;
 }
 
-/// All of it is queued on the device: the host learns what came of it when the update is done.
+/// Everything is queued on the device. The host reads the result after the update.
 template <typename Dtype>
 void SGDSolver<Dtype>::ClipGradients() {
   const Dtype limit = this->param_.clip_gradients();
@@ -112,7 +113,7 @@ void SGDSolver<Dtype>::ClipGradients() {
   const vector<Blob<Dtype>*>& params = this->net_->learnable_params();
   const auto count = static_cast<int>(params.size());
   if (clipping_.count() != count + 2) clipping_.Reshape({count + 2});
-  Dtype* const squares = MutableData(context, &clipping_);  // what does not learn leaves a zero
+  Dtype* const squares = MutableData(context, &clipping_);  // 0 for parameters not learned
   Dtype* const norm = squares + count;
   Dtype* const factor = norm + 1;
   for (size_t i = 0; i < params.size(); ++i) {
@@ -128,11 +129,11 @@ void SGDSolver<Dtype>::ClipGradients() {
 }
 
 template <typename Dtype>
-void SGDSolver<Dtype>::TellOfClipping() {
+void SGDSolver<Dtype>::LogClipping() {
   const Dtype limit = this->param_.clip_gradients();
   if (limit < 0 || clipping_.count() == 0 || !Caffe::root_solver()) return;
   const Dtype* const norm = clipping_.cpu_data() + clipping_.count() - 2;
-  if (!(norm[0] > limit)) return;  // not a number, too
+  if (!(norm[0] > limit)) return;  // also returns for NaN
   LOG(INFO) << "Gradient clipping: scaling down gradients (L2 norm " << norm[0] << " > " << limit
             << ") by scale factor " << norm[1];
 }

@@ -57,8 +57,9 @@ void SGDSolver<Dtype>::SnapshotSolverStateToBinaryProto(const string& model_file
 
 namespace {
 
-/// Warns where the weights that a training goes on from are of other layers than the net's: a layer
-/// that was renamed loses its own. `stored`: those that `file` has weights of.
+/// Warns if the weights that training resumes from belong to other layers than the net's: a renamed
+/// layer loses its weights. `stored` holds the layers in `file`, and whether it has weights of
+/// them.
 template <typename Dtype>
 void WarnOfOtherLayers(const string& file, const map<string, bool>& stored, const Net<Dtype>& net) {
   if (!Caffe::root_solver()) return;
@@ -78,7 +79,7 @@ void WarnOfOtherLayers(const string& file, const map<string, bool>& stored, cons
                                  << ".";
   LOG_IF(WARNING, !fresh.empty())
       << file
-      << " has no weights of these layers, which begin as their fillers make them: " << fresh
+      << " has no weights of these layers, which start with the values of their fillers: " << fresh
       << ".";
 }
 
@@ -133,8 +134,8 @@ void SGDSolver<Dtype>::CheckHead(const string& state_file, const SolverState& he
 
 namespace {
 
-/// The layers of a file of weights, and whether it has weights of them: of those that are shared,
-/// the owner has them.
+/// Returns the layers of a weights file, and whether it has weights of them. Shared weights are
+/// stored with their owner only.
 map<string, bool> LayersOfHdf5(const string& file) {
   map<string, bool> layers;
   const Hdf5Handle weights(hdf5_open_file(file), H5Fclose, file);
@@ -176,7 +177,7 @@ template <typename Dtype>
 void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string& state_file) {
   SolverState head;
   {
-    const FailureScope scope{FileAtWork{state_file}};
+    const FailureScope scope{CurrentFile{state_file}};
     const FailureScope library_scope(state_file.c_str());
     const Hdf5Handle file(hdf5_open_file(state_file), H5Fclose, state_file);
     head = LoadHead(file.id(), state_file);

@@ -19,13 +19,13 @@ namespace caffe {
 
 namespace {
 
-/// The next iteration after this one that is a multiple of `step`; INT_MAX where there is none.
+/// Returns the next multiple of `step` after `iteration`, or INT_MAX if there is none.
 int NextMultiple(int iteration, int step) {
   const int64_t next = (int64_t{iteration} / step + 1) * step;
   return static_cast<int>(std::min<int64_t>(next, INT_MAX));
 }
 
-/// What training does after a snapshot that failed; empty: it is at its end.
+/// Returns a sentence about what training does after a failed snapshot. Empty at its end.
 string WhatFollows(const SolverParameter& param, int iteration, int retry, bool ends) {
   if (ends || iteration == param.max_iter()) return "";
   if (param.snapshot() > 0) retry = std::min(retry, NextMultiple(iteration, param.snapshot()));
@@ -35,7 +35,7 @@ string WhatFollows(const SolverParameter& param, int iteration, int retry, bool 
   return goes_on + std::to_string(retry) + " or when it ends.";
 }
 
-/// What files hold beside values, at most: of a blob, of a layer, of a solver.
+/// Upper bounds of the bytes in files besides values, for each blob, layer and solver.
 constexpr int64_t kBytesOfBlob = 1 << 10, kBytesOfLayer = 1 << 11, kBytesOfSolver = 1 << 14;
 
 string WeightsExtension(SolverParameter_SnapshotFormat format) {
@@ -59,7 +59,7 @@ void SnapshotKeeper<Dtype>::WriteWeightsTo(SolverParameter_SnapshotFormat format
     return;
   }
   LOG(INFO) << "Snapshotting to binary proto file " << name;
-  const auto pieces = [&](const auto& write) {  // what Net::ToProto gives
+  const auto pieces = [&](const auto& write) {  // the message that Net::ToProto makes
     NetParameter head;
     head.set_name(net.name());
     write(head);
@@ -96,7 +96,7 @@ void SnapshotKeeper<Dtype>::Take(const std::function<void(const string&)>& write
   weights_file_ = &weights;
   write_state(name);
   if (!weights.committed())
-    weights.Commit();  // a subclass has written its state in a way of its own
+    weights.Commit();  // a subclass has written its state without CommitSnapshot
   const bool hdf5 = format == SolverParameter_SnapshotFormat_HDF5;
   const string state = Filename(hdf5 ? ".solverstate.h5" : ".solverstate");
   std::error_code unknown;
@@ -160,7 +160,7 @@ void SnapshotKeeper<Dtype>::ChooseFormat(int64_t weights, int64_t state) {
   std::set<string> names;
   for (const string& name : solver_->net()->layer_names()) {
     CHECK(!name.empty() && names.insert(name).second)
-        << "snapshot_format: HDF5 needs layers with names of their own, and "
+        << "snapshot_format: HDF5 needs a different name for each layer, but "
         << (name.empty() ? "one has none." : "two are named " + name + ".");
   }
 }
@@ -177,11 +177,11 @@ void SnapshotKeeper<Dtype>::CheckWritable() {
   CHECK(why.empty()) << "Cannot write to snapshot prefix '" << prefix << "' (" << why
                      << "). Make sure that the directory exists and is writeable.";
   RemoveStraySnapshots(prefix);
-  if (!solver_->net()) return;  // later
+  if (!solver_->net()) return;  // checked again once there is a net
   const auto [weights, state] = BytesOfFiles();
   ChooseFormat(weights, state);
   const std::filesystem::path folder = std::filesystem::path(prefix).parent_path() / ".";
-  std::error_code unknown;  // then all there could be is left
+  std::error_code unknown;  // then `available` is the largest value
   const uintmax_t room = std::filesystem::space(folder, unknown).available;
   CHECK(room >= static_cast<uintmax_t>(weights + state))
       << "A snapshot under '" << prefix << "' needs " << weights + state << " bytes, and there are "
@@ -224,7 +224,7 @@ void SnapshotKeeper<Dtype>::TakeIfDue(bool wanted) {
 }
 
 template <typename Dtype>
-void SnapshotKeeper<Dtype>::MakeUp(bool ends) {
+void SnapshotKeeper<Dtype>::RetryAtEnd(bool ends) {
   if (failure_.empty()) return;
   LOG(WARNING) << "Training has ended, and tries again to write its last snapshot.";
   TakeInTraining(ends);

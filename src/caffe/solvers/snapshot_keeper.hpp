@@ -9,43 +9,43 @@
 
 namespace caffe {
 
-/// The snapshots of a solver: writes their files, all or none; says when one is due, and tries
-/// again where one has failed. What a state holds is the solver's business.
+/// Writes the snapshots of a solver, both files or neither, decides when one is due, and retries
+/// after failures. The solver decides what a state holds.
 template <typename Dtype>
 class SnapshotKeeper {
  public:
-  /// Both outlive it. In `param`, snapshot_format may become HDF5.
+  /// Both must outlive this object. It may change snapshot_format in `param` to HDF5.
   SnapshotKeeper(Solver<Dtype>* solver, SolverParameter* param) : solver_(solver), param_(param) {}
 
   /// <prefix>_iter_<n><extension>
   string Filename(const string& extension) const;
-  /// Solver::CheckSnapshotWritePermissions.
+  /// Implements Solver::CheckSnapshotWritePermissions.
   void CheckWritable();
-  /// The same where nobody has called it since there is a net.
+  /// The same, unless it was already called since the net exists.
   void EnsureWritable() {
     if (!checked_) CheckWritable();
   }
 
-  /// Writes the weights as the format asks, and calls `write_state` with their name, which is to
-  /// call FillChecksum and Commit.
+  /// Writes the weights in the format asked for and calls `write_state` with their file name.
+  /// `write_state` must call FillChecksum and Commit.
   void Take(const std::function<void(const string& weights)>& write_state);
-  /// Notes in `resume` what the weights that were just written are like, and the time.
+  /// Stores size and checksum of the weights just written, and the time, in `resume`.
   void FillChecksum(const string& weights, ResumeState* resume) const;
-  /// Gives the weights their name, and then `state`, when both are on disk.
+  /// Once both files are on disk, gives the weights their name, and then `state`.
   void Commit(AtomicFile* state);
-  /// Writes the weights alone; returns the name.
+  /// Writes only the weights and returns the file name.
   string WriteWeights(SolverParameter_SnapshotFormat format) const;
 
-  /// Solver::Snapshot, whose failure is made good later if it may be. `ends`: training stops here.
+  /// Calls Solver::Snapshot. A failure is retried later if allowed. `ends`: training stops here.
   void TakeInTraining(bool ends);
-  /// The same where one is wanted, due, or to be made good now.
+  /// The same if a snapshot is wanted, due, or to be retried now.
   void TakeIfDue(bool wanted);
-  /// Training has ended: tries once more to take a snapshot that has failed, and aborts when that
-  /// fails, too.
-  void MakeUp(bool ends);
+  /// To be called at the end of training. Retries a failed snapshot once more, and aborts if that
+  /// fails too.
+  void RetryAtEnd(bool ends);
 
   void set_last(const string& file) { last_ = file; }
-  /// "The last snapshot is ...", or that there is none.
+  /// Returns "The last snapshot is ...", or a sentence that there is none.
   string LastText() const;
 
  private:
@@ -58,10 +58,10 @@ class SnapshotKeeper {
   Solver<Dtype>* const solver_;
   SolverParameter* const param_;
   AtomicFile* weights_file_ = nullptr;  ///< while a snapshot is taken
-  string last_;                         ///< taken or restored from
-  string failure_;                      ///< why the last one is missing
+  string last_;                         ///< the last state taken or restored from
+  string failure_;                      ///< why the last snapshot is missing
   int retry_ = -1;                      ///< the iteration at which to try again
-  int distance_ = 1;                    ///< to there, from the next failure
+  int distance_ = 1;                    ///< distance to the retry after the next failure
   bool checked_ = false;
 };
 

@@ -23,7 +23,7 @@ namespace caffe {
 
 namespace {
 
-/// Copies the parameters in the files of a comma list into the layers of the same names.
+/// Copies the parameters in the files of a comma-separated list into the layers of the same names.
 template <typename Dtype>
 void LoadNetWeights(Net<Dtype>* net, const string& model_list) {
   vector<string> names;
@@ -130,7 +130,7 @@ template <typename Dtype>
 void Solver<Dtype>::Step(int iters) {
   CHECK_LE(iters, INT_MAX - iter_) << "No solver goes beyond iteration " << INT_MAX << ".";
   if (param_.snapshot() > 0) snapshots_->EnsureWritable();
-  GoWhereRestored();
+  ApplyRestored();
   placement_->EnsurePlaced();
   const int stop_iter = iter_ + iters;
   if (!std::exchange(losses_restored_, false)) {
@@ -159,7 +159,7 @@ bool Solver<Dtype>::StepOnce(int start_iter) {
   for (int i = 0; i < param_.iter_size(); ++i) loss += net_->ForwardBackward();
   loss /= param_.iter_size();
   loss_ = loss;
-  LookAtLoss(loss);
+  CheckLoss(loss);
   UpdateSmoothedLoss(loss, start_iter, param_.average_loss());
   if (display) DisplayProgress();
   for (Callback* callback : callbacks_) callback->on_gradients_ready();
@@ -214,13 +214,13 @@ void Solver<Dtype>::Solve(const char* resume_file) {
   if (param_.snapshot_after_train() && (!param_.snapshot() || iter_ % param_.snapshot() != 0))
     snapshots_->TakeInTraining(requested_early_exit_);
   if (requested_early_exit_) {
-    snapshots_->MakeUp(true);
+    snapshots_->RetryAtEnd(true);
     LOG(INFO) << "Optimization stopped early.";
     return;
   }
   KeepProgress();
   for (Callback* callback : callbacks_) callback->on_last_update_done();
-  // The loop displays and tests before its updates; once more for what the last one has changed.
+  // The loop displays and tests before each update. Do so once more after the last one.
   if (param_.display() && iter_ % param_.display() == 0) {
     Dtype loss;
     net_->Forward(&loss);
@@ -228,13 +228,13 @@ void Solver<Dtype>::Solve(const char* resume_file) {
     LOG(INFO) << "Iteration " << iter_ << ", loss = " << smoothed_loss_;
   }
   if (DueForTest()) TestAll();
-  snapshots_->MakeUp(requested_early_exit_);
+  snapshots_->RetryAtEnd(requested_early_exit_);
   LOG(INFO) << "Optimization Done.";
 }
 
 template <typename Dtype>
 void Solver<Dtype>::TestAll() {
-  if (action_request_function_) KeepProgress();  // a snapshot may be asked for
+  if (action_request_function_) KeepProgress();  // a snapshot may be requested during the test
   for (size_t id = 0; id < test_nets_.size() && !requested_early_exit_; ++id)
     Test(static_cast<int>(id));
 }
@@ -291,17 +291,17 @@ void Solver<Dtype>::UpdateSmoothedLoss(Dtype loss, int start_iter, int average_l
 // ---- Values that are not finite ----
 
 template <typename Dtype>
-void Solver<Dtype>::LookAtLoss(Dtype loss) {
-  if (std::isfinite(loss) || !Caffe::root_solver() || (told_of_loss_ && !param_.stop_on_nan()))
+void Solver<Dtype>::CheckLoss(Dtype loss) {
+  if (std::isfinite(loss) || !Caffe::root_solver() || (warned_of_loss_ && !param_.stop_on_nan()))
     return;
-  told_of_loss_ = true;
+  warned_of_loss_ = true;
   const string where = FirstNotFinite(*net_, true);
   const string what = "the loss is " + std::to_string(loss) +
-                      (where.empty() ? ", and no value that can still be read tells why"
+                      (where.empty() ? ", and the values that can still be read do not show why"
                                      : "; the first value that is not finite is in " + where);
   if (param_.stop_on_nan()) StopAsNotFinite(iter_, what, snapshots_->LastText());
-  LOG(WARNING) << "Iteration " << iter_ << ": " << what << ". Training goes on, and snapshots hold "
-               << "what comes of it. " << snapshots_->LastText()
+  LOG(WARNING) << "Iteration " << iter_ << ": " << what << ". Training goes on, and snapshots will "
+               << "hold its results. " << snapshots_->LastText()
                << " stop_on_nan: true (--stop_on_nan) ends the training instead.";
 }
 
@@ -415,8 +415,8 @@ void Solver<Dtype>::FinishRestore(const SolverState& head, const string& state_f
     return;
   }
   LOG_IF(WARNING, Caffe::root_solver())
-      << state_file << " says neither how far random numbers and data had come nor the smoothed "
-      << "loss: these begin anew, so this run will not be exactly the one that was stopped.";
+      << state_file << " does not hold the state of random numbers, data and smoothed loss: these "
+      << "start from the beginning, so this run will not be exactly the one that was stopped.";
 }
 
 INSTANTIATE_CLASS(Solver);

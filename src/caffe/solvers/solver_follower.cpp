@@ -13,7 +13,7 @@ SolverFollower<Dtype>::SolverFollower(layrub::Communicator* communicator, Follow
 
 template <typename Dtype>
 SolverFollower<Dtype>::~SolverFollower() {
-  // What ends with the solver is on its device.
+  // Objects that the solver owns are on its device.
   layrub::Device* const here = Caffe::chosen_device();
   Caffe::UseDevice(communicator_->device());
   sum_.reset();
@@ -49,7 +49,8 @@ Status SolverFollower<Dtype>::Make() {
   solver_.reset(SolverRegistry<Dtype>::CreateSolver(param));
   if (!restore.empty()) solver_->Restore(restore.c_str());
   CHECK_EQ(solver_->iter(), iteration)
-      << Name() << " is not where the root solver is: give the file that was restored from.";
+      << Name()
+      << " is not at the root solver's iteration: give the file that the root was restored from.";
   *solver_->mutable_placement_extra() = placement;
   sum_.reset(new GradientSum<Dtype>(solver_.get(), communicator_));
   const Status status = solver_->Place();
@@ -66,7 +67,8 @@ void SolverFollower<Dtype>::Follow() {
   SendProgress();
 }
 
-/// Passes on what the user asks this process for, while it waits.
+/// Returns the next word of the root. Meanwhile sends it the requests that the user makes of this
+/// process.
 template <typename Dtype>
 string SolverFollower<Dtype>::NextWord() {
   if (!requests_) return communicator_->Receive(0);

@@ -8,13 +8,13 @@
 
 namespace caffe {
 
-// What the root of a group and its other solvers say to each other (Communicator::Send).
+// Messages between the root of a group and its other solvers (Communicator::Send).
 //
-//   root to follower: a SolverParameter, the file to restore from or "", an iteration, a seed or
+//   root to follower: a SolverParameter; the file to restore from or ""; an iteration; a seed or
 //   "";
-//                     then any number of the words kBegin (once), kStep, kTellProgress, kEnd (last)
+//                     then the words kBegin (once), kStep and kTellProgress (any number), and kEnd
 //   follower to root: kPlaced, a digit that is the Code of a Status, and its message;
-//                     kProgress and a SolverProgress, as answer to kTellProgress and kEnd;
+//                     kProgress and a SolverProgress, in answer to kTellProgress and kEnd;
 //                     at any time kRequest and a digit that is a SolverAction
 inline constexpr char kBegin[] = "begin";
 inline constexpr char kStep[] = "step";
@@ -24,16 +24,16 @@ inline constexpr char kPlaced = 'p';
 inline constexpr char kProgress = 's';
 inline constexpr char kRequest = 'r';
 
-/// A solver of a group other than the root, in a thread or a process of its own.
+/// A solver of a group other than the root, in its own thread or process.
 template <typename Dtype>
 class SolverFollower {
  public:
-  /// As FollowRoot.
+  /// See FollowRoot.
   SolverFollower(layrub::Communicator* communicator, FollowerSetUp set_up, ActionCallback requests);
   ~SolverFollower();
 
-  /// Makes and places the solver that the root asks for, and does what the root does to its end, or
-  /// to that of the group, which is the end after an error here. Throws layrub::GroupFailed.
+  /// Makes and places the solver that the root describes, and follows the root until its end, or
+  /// until the group ends; an error here ends the group. Throws layrub::GroupFailed.
   void Run();
   /// Null until Run has made it.
   Solver<Dtype>* solver() const { return solver_.get(); }

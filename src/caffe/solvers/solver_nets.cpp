@@ -8,8 +8,8 @@ namespace caffe {
 
 namespace {
 
-/// The net in `file`, or the message itself when `file` is empty, in the state that solver and
-/// phase ask for.
+/// Returns the net in `file`, or `inlined` if `file` is empty, in the state that solver and phase
+/// ask for.
 SolverNet MakeNet(const string& field, const string& file, const NetParameter& inlined, Phase phase,
                   const NetState* state) {
   SolverNet net;
@@ -23,7 +23,7 @@ SolverNet MakeNet(const string& field, const string& file, const NetParameter& i
   }
   const layrub::Status placement = CheckPlacement(net.param.placement());
   CHECK(placement.ok()) << (file.empty() ? field : file) << ": placement: " << placement.message;
-  // Low to high precedence: the phase, what the net asks for, what the solver asks for.
+  // Precedence, low to high: the phase, the net's state, the solver's state.
   NetState merged;
   merged.set_phase(phase);
   merged.MergeFrom(net.param.state());

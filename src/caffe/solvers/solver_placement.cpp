@@ -17,8 +17,8 @@ using layrub::Timeline;
 
 namespace {
 
-constexpr size_t kWarmUp = 2;    ///< iterations that touch their memory for the first time
-constexpr size_t kMeasured = 3;  ///< iterations
+constexpr size_t kWarmUp = 2;                  ///< iterations that use memory for the first time
+constexpr size_t kMeasured = 3;                ///< iterations
 constexpr int64_t kCopied = int64_t{4} << 20;  ///< bytes of each of the four buffers copied
 
 double MedianMilliseconds(const std::vector<Timeline>& iterations) {
@@ -28,14 +28,14 @@ double MedianMilliseconds(const std::vector<Timeline>& iterations) {
   return 1000 * seconds[seconds.size() / 2];
 }
 
-/// Costs decide nothing where all stays in its place.
+/// Whether the plan moves or recomputes anything. Otherwise costs have no influence.
 bool Intervenes(const Plan& plan) {
   return std::any_of(plan.steps.begin(), plan.steps.end(), [](const layrub::Step& step) {
-    return layrub::IsOffload(step) || step.again;
+    return layrub::IsOffload(step) || step.recompute;
   });
 }
 
-/// Those of the blobs that the net has.
+/// Returns those of `blobs` that the net has.
 template <typename Dtype>
 vector<string> KeptIn(const Net<Dtype>& net, const vector<string>& blobs) {
   vector<string> kept;
@@ -44,11 +44,29 @@ vector<string> KeptIn(const Net<Dtype>& net, const vector<string>& blobs) {
   return kept;
 }
 
-/// kInvalid where one of the blobs is in no net.
+/// Why the gradients of `net` must stay readable until all updates run; empty if nothing needs
+/// that.
+template <typename Dtype>
+string WhyGradientsStay(const Net<Dtype>& net, const SolverParameter& solver,
+                        const PlacementOptions& options) {
+  if (options.keep_gradients) return "keep_gradients is set";
+  if (solver.clip_gradients() >= 0) return "clip_gradients needs all of them at once";
+  if (solver.iter_size() > 1) return "iter_size adds up those of several passes";
+  if (solver.debug_info()) return "debug_info reports them";
+  if (Caffe::solver_count() > 1) return "several solvers add up theirs";
+  for (const auto& layer : net.layers()) {
+    for (const ParamSpec& param : layer->layer_param().param()) {
+      if (param.has_layout()) return "the net is divided among devices";
+    }
+  }
+  return "";
+}
+
+/// Returns kInvalid if one of the blobs is in no net.
 template <typename Dtype>
 Status CheckKept(const Net<Dtype>& train, const vector<shared_ptr<Net<Dtype>>>& tests,
                  const vector<string>& blobs) {
-  if (!Caffe::root_solver() && tests.empty()) return Status::Ok();  // these are the root's
+  if (!Caffe::root_solver() && tests.empty()) return Status::Ok();  // the root checks
   string nets = "train net '" + train.name() + "'";
   for (const auto& net : tests) nets += ", test net '" + net->name() + "'";
   for (const string& blob : blobs) {
@@ -69,13 +87,14 @@ Result<PlacementOptions> SolverPlacement<Dtype>::Wanted() const {
   wanted.MergeFrom(solver_->param().placement());
   Result<PlacementOptions> options = ToOptions(wanted);
   if (!options.ok()) return options;
-  // What the device has left is without the bytes of this solver's plans, which new ones replace.
+  // The device's free memory does not include the bytes of this solver's plans, which the new ones
+  // replace.
   if (Caffe::mode() == Caffe::GPU && placed_ && !wanted.has_device_memory())
     options.value().budget.device += planned_device_bytes_;
   options.value().machine = extra_.machine;
   options.value().optimizations = extra_.optimizations;
   options.value().padding = extra_.padding;
-  options.value().workspace = extra_.workspace;
+  options.value().algorithm = extra_.algorithm;
   options.value().executor = extra_.executor;
   options.value().measure = extra_.measure;
   return options;
@@ -104,12 +123,17 @@ Result<SolverGraphs> SolverPlacement<Dtype>::Graphs(const PlacementOptions& opti
   SolverGraphs graphs{
       train_net().MemoryGraph(histories, KeptIn(train_net(), options.keep), options.optimizations),
       {}};
+  graphs.why_gradients_stay = WhyGradientsStay(train_net(), solver_->param(), options);
+  if (histories >= 0 && graphs.why_gradients_stay.empty()) {
+    graphs.updating = train_net().MemoryGraph(histories, KeptIn(train_net(), options.keep),
+                                              options.optimizations, true);
+  }
   for (const auto& net : solver_->test_nets()) {
     net->ShareTrainedLayersWith(&train_net());
     net->Reshape();
     graphs.tests.push_back(net->MemoryGraph(-1, KeptIn(*net, options.keep), options.optimizations));
   }
-  if (const Status status = MeetOptions(options, &graphs); !status.ok()) return status;
+  if (const Status status = ApplyOptions(options, &graphs); !status.ok()) return status;
   return graphs;
 }
 
@@ -127,6 +151,8 @@ Status SolverPlacement<Dtype>::PlaceNets(PlacementOptions options) {
   if (!planned.ok()) return planned.status();
   const SolverPlans& plans = planned.value();
   share_memory_ = plans.share_memory;
+  const auto keep_plan = layrub::MakePlan(graphs.value().train, extra_.machine, {}, "keep");
+  keep_bytes_ = keep_plan.ok() ? keep_plan.value().device_bytes : 0;
   planned_device_bytes_ = plans.device_bytes;
   measuring_ =
       measuring_ &&
@@ -141,10 +167,11 @@ Status SolverPlacement<Dtype>::PlaceNets(PlacementOptions options) {
   const auto place = [&](Net<Dtype>* net, const SizedPlan& plan, const auto& history) {
     options.plan = plan.plan;
     options.strategy = plan.plan->strategy;
-    // What the others leave to it, should its shapes change.
+    options.transient_gradients = plan.transient_gradients;
+    // The bytes that the other nets leave to this one, in case its shapes change.
     const int64_t own = plan.resident + (share_memory_ ? plans.largest_transient : plan.transient);
     options.budget.reserved = overhead + planned_device_bytes_ - own;
-    options.shared_beyond = share_memory_ ? plans.largest_transient - plan.transient : 0;
+    options.shared_excess = share_memory_ ? plans.largest_transient - plan.transient : 0;
     options.keep = KeptIn(*net, keep);
     return net->Place(options, history);
   };
@@ -170,9 +197,8 @@ void SolverPlacement<Dtype>::Log() const {
   const PlannedNet<Dtype>* planned = train_net().planned();
   if (planned == nullptr) return;
   const Plan& plan = planned->plan();
-  const auto keep = layrub::MakePlan(planned->graph(), extra_.machine, {}, "keep");
   ostringstream yardsticks;
-  if (keep.ok()) yardsticks << "keep " << layrub::FormatBytes(keep.value().device_bytes) << ", ";
+  if (keep_bytes_ > 0) yardsticks << "keep " << layrub::FormatBytes(keep_bytes_) << ", ";
   yardsticks << "floor " << layrub::FormatBytes(layrub::FloorBytes(planned->graph()));
   if (planned->offloads_state())
     yardsticks << ", state floor "
@@ -181,6 +207,9 @@ void SolverPlacement<Dtype>::Log() const {
             << layrub::FormatBytes(plan.device_bytes) << " (" << yardsticks.str() << "), host "
             << layrub::FormatBytes(plan.host_bytes)
             << (plan.spill_bytes > 0 ? ", file " + layrub::FormatBytes(plan.spill_bytes) : "");
+  LOG_IF(INFO, train_net().updates_within_backward())
+      << "Placement: updates each parameter within the backward pass and keeps no gradients "
+         "(placement { keep_gradients: true } keeps them)";
   if (solver_->test_nets().empty()) return;
   const int64_t more = planned_device_bytes_ - plan.device_bytes;
   LOG(INFO) << "Placement of test nets: " << solver_->test_nets()[0]->planned()->plan().strategy
@@ -205,7 +234,7 @@ int64_t SolverPlacement<Dtype>::measured_device_bytes() const {
   return share_memory_ ? resident + transient : apart;
 }
 
-/// An iteration has ended. Those of other shapes, and so under another plan, do not count.
+/// Records an iteration. Restarts if shapes, and so the plan, have changed.
 template <typename Dtype>
 void SolverPlacement<Dtype>::RecordIteration() {
   PlannedNet<Dtype>* planned = train_net().planned();
@@ -235,11 +264,11 @@ void SolverPlacement<Dtype>::PlanAgain() {
   CHECK(options.ok()) << options.status().message;
   layrub::Status status = PlaceNets(options.value());
   if (!status.ok()) {
-    // Other costs, other plans: at a budget so tight, what was found for the first ones it is.
+    // Plans differ with other costs. With a tight budget, only those for the first costs may fit.
     options.value().machine = unmeasured;
     status = PlaceNets(options.value());
   }
-  // Libraries may have taken more than was left to them.
+  // Libraries may have taken more memory than was reserved for them.
   LOG_IF(WARNING, !status.ok()) << "Placement: stays as it is: " << status.message;
   const layrub::Plan& plan = train_net().planned()->plan();
   LOG_IF(INFO, Caffe::root_solver())

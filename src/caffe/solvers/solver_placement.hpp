@@ -7,15 +7,15 @@
 
 namespace caffe {
 
-/// Memory plans for the nets of a solver: makes them, and makes them once more when the first
-/// iterations have been measured. Solver's functions of the same names say what each does.
+/// Makes the memory plans for the nets of a solver, and makes them once more after the first
+/// iterations have been measured. See Solver for functions of the same name.
 template <typename Dtype>
 class SolverPlacement {
  public:
-  /// `solver` outlives it.
+  /// `solver` must outlive this object.
   explicit SolverPlacement(Solver<Dtype>* solver) : solver_(solver) {}
 
-  /// What the train net itself asks for; what the solver asks for wins field by field.
+  /// Sets the train net's own options. The solver's options override them field by field.
   void set_net_placement(const PlacementParameter& placement) { net_placement_ = placement; }
   PlacementOptions* mutable_extra() { return &extra_; }
   const layrub::Machine& machine() const { return extra_.machine; }
@@ -23,11 +23,12 @@ class SolverPlacement {
   layrub::Result<SolverGraphs> Graphs(const PlacementOptions& options);
 
   layrub::Status Place();
-  /// Places the nets if nobody has; aborts where that fails.
+  /// Places the nets unless they are placed. Aborts if that fails.
   void EnsurePlaced();
   int64_t planned_device_bytes() const { return planned_device_bytes_; }
   int64_t measured_device_bytes() const;
-  /// An iteration has ended: it is recorded, and enough of them lead to another plan.
+  /// To be called after each iteration. Records it if measuring; after enough iterations, plans
+  /// again.
   void EndIteration() {
     if (measuring_) RecordIteration();
   }
@@ -45,8 +46,9 @@ class SolverPlacement {
   bool placed_ = false;
   bool share_memory_ = false;  ///< the test nets run in memory of the train net
   int64_t planned_device_bytes_ = 0;
+  int64_t keep_bytes_ = 0;  ///< that the train net takes if everything stays
   bool measuring_ = false;  ///< iterations are recorded, to plan again
-  bool measured_ = false;   ///< that has happened
+  bool measured_ = false;   ///< measuring is complete
   std::vector<layrub::Timeline> recorded_;
   layrub::Graph recorded_graph_;  ///< of the timelines in recorded_
   layrub::Plan recorded_plan_;    ///< likewise

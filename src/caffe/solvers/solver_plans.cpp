@@ -1,4 +1,4 @@
-// Plans for the nets that a solver works with.
+// Plans for the nets of a solver.
 #include "caffe/solver_plans.hpp"
 
 #include <algorithm>
@@ -18,6 +18,14 @@ namespace {
 
 using SizedPlans = std::vector<SizedPlan>;
 
+/// Whether the train net is to be planned with transient gradients: the strategy has the choice,
+/// and the budget is too small to keep everything.
+bool WantsTransientGradients(const SolverGraphs& graphs, const PlacementOptions& options) {
+  if (!graphs.updating || options.plan || !layrub::KeepsWhatFits(options.strategy)) return false;
+  return !layrub::MakePlan(graphs.train, options.machine, options.budget, "keep", options.padding)
+              .ok();
+}
+
 SizedPlan Sized(const Graph& graph, std::shared_ptr<const Plan> plan) {
   const int64_t resident = layrub::HomeBytes(graph, *plan);
   const int64_t transient = plan->device_bytes - resident;
@@ -35,12 +43,19 @@ Result<SizedPlan> MakeSizedPlan(const Graph& graph, const PlacementOptions& opti
                                        options.padding));
 }
 
-/// Plans for nets that are only run forward, whatever they take.
+Result<SizedPlan> PlanTrain(const SolverGraphs& graphs, const PlacementOptions& options) {
+  const bool transient = WantsTransientGradients(graphs, options);
+  Result<SizedPlan> plan = MakeSizedPlan(transient ? *graphs.updating : graphs.train, options);
+  if (plan.ok()) plan.value().transient_gradients = transient;
+  return plan;
+}
+
+/// Plans for nets that only run forward, without a budget.
 Result<SizedPlans> PlanTests(const std::vector<Graph>& graphs, PlacementOptions options,
                              const std::string& strategy) {
   options.strategy = strategy;
   options.budget = {};
-  options.plan.reset();  // it is the train net's
+  options.plan.reset();  // that plan is the train net's
   SizedPlans plans;
   for (const Graph& graph : graphs) {
     const Result<SizedPlan> plan = MakeSizedPlan(graph, options);
@@ -50,16 +65,16 @@ Result<SizedPlans> PlanTests(const std::vector<Graph>& graphs, PlacementOptions 
   return plans;
 }
 
-/// Test nets read the weights of the train net, and solvers add up their gradients, where these
-/// are. A GPU does so in its own memory alone.
+/// Test nets read the train net's weights, and several solvers sum their gradients, at the home of
+/// these tensors. A GPU can do so only in its own memory, so state must not leave it.
 void KeepSharedState(const SolverGraphs& graphs, PlacementOptions* options) {
   const bool on_gpu = Caffe::mode() == Caffe::GPU || options->machine.capacity > 0;
   const bool shared = !graphs.tests.empty() || Caffe::solver_count() > 1;
   if (on_gpu && shared) options->budget.offload_state = false;
 }
 
-/// Device bytes of several nets when each has its own, and when those that hold nothing between
-/// passes are shared.
+/// Device bytes of several nets: if each has its own (apart), and if they share the bytes that hold
+/// nothing between passes (together).
 struct Total {
   Total(const SizedPlan& train, const SizedPlans& tests) {
     Add(train);
@@ -91,7 +106,7 @@ Status TestDoesNotFit(const SolverPlans& plans, const layrub::Budget& budget) {
       "; give --device_memory=" + std::to_string(needed) + " or a smaller batch in the TEST phase");
 }
 
-/// `status` of the train net's plan, with the budget that all nets together need.
+/// Returns `status` of the train net's plan, but with the budget that all nets together need.
 Status WhyNot(const SolverGraphs& graphs, PlacementOptions options, const Status& status) {
   if (graphs.tests.empty() || status.code != layrub::Code::kDoesNotFit) return status;
   const Result<SolverPlans> smallest = SmallestPlans(graphs, options);
@@ -101,10 +116,10 @@ Status WhyNot(const SolverGraphs& graphs, PlacementOptions options, const Status
       plans.device_bytes > options.budget.device - options.budget.reserved)
     return TestDoesNotFit(plans, options.budget);
   options.budget.reserved += plans.device_bytes - plans.train.plan->device_bytes;
-  return MakeSizedPlan(graphs.train, options).status();
+  return PlanTrain(graphs, options).status();
 }
 
-/// `status`, with what of the budget the plans cannot have.
+/// Appends the part of the budget that is reserved to the message of `status`.
 Status WithOthers(Status status, const layrub::Budget& budget) {
   if (status.code == layrub::Code::kDoesNotFit && budget.reserved > 0) {
     status.message += "; " + layrub::FormatBytes(budget.reserved) +
@@ -115,10 +130,11 @@ Status WithOthers(Status status, const layrub::Budget& budget) {
 
 }  // namespace
 
-Status MeetOptions(const PlacementOptions& options, SolverGraphs* graphs) {
-  Status status = MeetOptions(options, &graphs->train);
+Status ApplyOptions(const PlacementOptions& options, SolverGraphs* graphs) {
+  Status status = ApplyOptions(options, &graphs->train);
+  if (status.ok() && graphs->updating) status = ApplyOptions(options, &*graphs->updating);
   for (Graph& test : graphs->tests) {
-    if (status.ok()) status = MeetOptions(options, &test);
+    if (status.ok()) status = ApplyOptions(options, &test);
   }
   return status;
 }
@@ -126,8 +142,8 @@ Status MeetOptions(const PlacementOptions& options, SolverGraphs* graphs) {
 int64_t LeastBytes(const SolverGraphs& graphs, const PlacementOptions& options) {
   PlacementOptions allowed = options;
   KeepSharedState(graphs, &allowed);
-  return allowed.budget.offload_state ? layrub::StateFloorBytes(graphs.train)
-                                      : layrub::FloorBytes(graphs.train);
+  return allowed.budget.offload_state ? layrub::StateFloorBytes(graphs.smallest())
+                                      : layrub::FloorBytes(graphs.smallest());
 }
 
 Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions options) {
@@ -136,7 +152,7 @@ Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions option
   if (!tests.ok()) return tests.status();
   PlacementOptions train_options = options;
   for (const SizedPlan& test : tests.value()) train_options.budget.reserved += test.resident;
-  const Result<SizedPlan> train = MakeSizedPlan(graphs.train, train_options);
+  const Result<SizedPlan> train = PlanTrain(graphs, train_options);
   if (!train.ok()) return WithOthers(WhyNot(graphs, options, train.status()), options.budget);
 
   const int64_t budget = options.budget.device - options.budget.reserved;
@@ -146,7 +162,7 @@ Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions option
   }
   const SolverPlans plans = Combine(train.value(), tests.value(), budget);
   if (plans.device_bytes <= budget) return plans;
-  // With more of its state off the device, the train net leaves more to the test nets.
+  // With more of its state off the device, the train net leaves more bytes to the test nets.
   const Result<SolverPlans> smallest = SmallestPlans(graphs, options);
   if (smallest.ok() && smallest.value().device_bytes <= budget &&
       layrub::FitsOffDevice(*smallest.value().train.plan, options.budget))
@@ -159,10 +175,13 @@ Result<SolverPlans> SmallestPlans(const SolverGraphs& graphs, PlacementOptions o
   if (!tests.ok()) return tests.status();
   KeepSharedState(graphs, &options);
   options.budget.device = 0;
-  const Result<SizedPlan> train =
-      Sized(graphs.train, layrub::MakePlanOfAnySize(graphs.train, options.machine, options.budget,
-                                                    options.strategy, options.padding));
+  const bool transient = graphs.updating && layrub::KeepsWhatFits(options.strategy);
+  const Graph& graph = transient ? *graphs.updating : graphs.train;
+  Result<SizedPlan> train =
+      Sized(graph, layrub::MakePlanOfAnySize(graph, options.machine, options.budget,
+                                             options.strategy, options.padding));
   if (!train.ok()) return train.status();
+  train.value().transient_gradients = transient;
   return Combine(train.value(), tests.value(), 0);
 }
 

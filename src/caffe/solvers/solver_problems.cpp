@@ -24,7 +24,7 @@ const vector<string>& LearningRatePolicies() {
   return policies;
 }
 
-/// `names`, as "L1, L2 or L3".
+/// Joins `names`, for example to "L1, L2 or L3".
 string Choice(const vector<string>& names) {
   string text;
   for (size_t i = 0; i < names.size(); ++i)
@@ -40,7 +40,7 @@ string Number(float number) {
 
 void AddMissingFile(const char* field, const string& path, SolverProblems* problems) {
   std::error_code error;
-  if (std::filesystem::exists(path, error) || error) return;  // whoever opens it says why
+  if (std::filesystem::exists(path, error) || error) return;  // opening it reports the error
   problems->push_back({field, layrub::FileNotFound(path)});
 }
 
@@ -167,7 +167,7 @@ SolverProblems RateProblems(const SolverParameter& param) {
   not_negative("rampup_interval", param.rampup_interval());
   not_negative("warmup_iter", param.warmup_iter());
   check(param.rampup_interval() == 0 || param.warmup_iter() == 0, "warmup_iter",
-        "rampup_interval and warmup_iter are two names for one thing: set one of them.");
+        "rampup_interval and warmup_iter mean the same: set only one of them.");
   check(param.rampup_interval() != 0 || !param.has_rampup_lr(), "rampup_lr",
         "rampup_lr needs a rampup_interval.");
   check(param.warmup_iter() != 0 || !param.has_warmup_start_lr(), "warmup_start_lr",
@@ -194,28 +194,31 @@ bool UsesDelta(const string& type) {
   return type == "AdaGrad" || type == "RMSProp" || type == "AdaDelta" || type == "Adam";
 }
 
-/// What can be trained with, and leads nowhere.
+/// Returns problems with which training is possible but pointless.
 SolverProblems Doubts(const SolverParameter& param) {
   SolverProblems doubts;
   const auto add = [&](const char* field, float value, const char* text) {
     doubts.push_back({field, string(field) + " is " + Number(value) + ": " + text});
   };
   if (!(param.momentum() >= 0 && param.momentum() < 1))
-    add("momentum", param.momentum(), "updates stay bounded from 0 to below 1.");
+    add("momentum", param.momentum(), "updates stay bounded only in [0, 1).");
   if (param.type() == "Adam" && !(param.momentum2() >= 0 && param.momentum2() < 1))
-    add("momentum2", param.momentum2(), "updates stay bounded from 0 to below 1.");
+    add("momentum2", param.momentum2(), "updates stay bounded only in [0, 1).");
   if (!(param.weight_decay() >= 0) || std::isinf(param.weight_decay()))
-    add("weight_decay", param.weight_decay(), "weights decay with a number from 0 upwards.");
+    add("weight_decay", param.weight_decay(),
+        "weights decay only with a finite number of at least 0.");
   if (UsesDelta(param.type()) && (!(param.delta() >= 0) || std::isinf(param.delta())))
-    add("delta", param.delta(), "it keeps a divisor above 0, as a small number from 0 upwards.");
+    add("delta", param.delta(),
+        "it should be a small number of at least 0, which keeps a divisor above 0.");
   if (std::isnan(param.clip_gradients()))
-    add("clip_gradients", param.clip_gradients(), "gradients are clipped to a number above 0.");
+    add("clip_gradients", param.clip_gradients(),
+        "gradients can be clipped only to a number above 0.");
   if (!(param.base_lr() >= 0) || std::isinf(param.base_lr()))
-    add("base_lr", param.base_lr(), "a loss falls with a number above 0.");
+    add("base_lr", param.base_lr(), "a loss falls only with a finite rate above 0.");
   return doubts;
 }
 
-/// A line for each, in the order of the text that the solver was read from.
+/// Returns a line for each problem, in the order of the text from which the solver was read.
 vector<string> Lines(const SolverParameter& param, SolverProblems problems) {
   const auto line = [&](const SolverProblem& problem) {
     const auto found = param.origin().line().find(problem.field);

@@ -8,28 +8,29 @@
 
 namespace caffe {
 
-/// A field of a solver that is missing or holds what makes no sense.
+/// A field of a solver that is missing or invalid.
 struct SolverProblem {
   std::string field;  ///< its name
   std::string text;   ///< a sentence
 };
 using SolverProblems = std::vector<SolverProblem>;
 
-/// The one net to train: none or several are named, or its file is not there.
+/// Problems with the train net: none or several are named, or its file does not exist.
 SolverProblems TrainNetProblems(const SolverParameter& param);
-/// The test nets: numbers of them that disagree, or files that are not there.
+/// Problems with the test nets: numbers that disagree, or files that do not exist.
 SolverProblems TestNetProblems(const SolverParameter& param);
-/// What every solver has: numbers of iterations, scores, and the like.
+/// Problems with fields that every solver has: numbers of iterations, scores, and the like.
 SolverProblems FieldProblems(const SolverParameter& param);
-/// What solvers of that type refuse; none where the type is not Layrub's own.
+/// Problems with fields that solvers of that type reject. None if the type is not one of Layrub's.
 SolverProblems TypeProblems(const std::string& type, const SolverParameter& param);
-/// lr_policy and its fields, and the first iterations' ramp. They matter when a solver steps.
+/// Problems with lr_policy and its fields, and with the ramp of the first iterations. They matter
+/// only when a solver steps.
 SolverProblems RateProblems(const SolverParameter& param);
-/// regularization_type, which matters where weights decay.
+/// Problems with regularization_type, which matters only if weights decay.
 SolverProblems RegularizationProblems(const SolverParameter& param);
 
-/// Aborts where there are any: a line for each, as "solver.prototxt:3: ..." where SolverParameter
-/// .origin says so, in the order of the file.
+/// Aborts if there are any problems, with one line for each in the order of the file. A line begins
+/// with "solver.prototxt:3: " if SolverParameter.origin says where the field was read.
 void Refuse(const SolverParameter& param, SolverProblems problems);
 
 }  // namespace caffe

@@ -1,4 +1,4 @@
-// Solver: what a resumed run needs besides weights and history.
+// Solver: the state that a resumed run needs besides weights and history.
 #include <algorithm>
 #include <utility>
 
@@ -26,10 +26,10 @@ void Solver<Dtype>::KeepProgress(const ResumeState& progress) {
 
 template <typename Dtype>
 SolverProgress Solver<Dtype>::OwnProgress() {
-  GoWhereRestored();
+  ApplyRestored();
   SolverProgress progress;
   progress.set_smoothed_loss(smoothed_loss_);
-  // Once there are average_loss of them, each takes the place of the oldest.
+  // Once there are average_loss losses, each new one replaces the oldest.
   const int count = static_cast<int>(losses_.size());
   const int oldest = count < param_.average_loss() ? 0 : std::max(0, iter_ - first_loss_) % count;
   for (int i = 0; i < count; ++i) progress.add_recent_loss(losses_[(oldest + i) % count]);
@@ -39,7 +39,7 @@ SolverProgress Solver<Dtype>::OwnProgress() {
   return progress;
 }
 
-/// Nothing changes where the mean is to be that of fewer losses now: it begins anew.
+/// Does nothing if average_loss is now smaller: the mean starts anew.
 template <typename Dtype>
 void Solver<Dtype>::RestoreLosses(const SolverProgress& progress) {
   if (progress.recent_loss_size() > param_.average_loss()) return;
@@ -58,37 +58,37 @@ void Solver<Dtype>::RestoreProgress(const ResumeState& progress, const string& s
   if (rank < saved) RestoreLosses(progress.solver(rank));
   if (saved != Caffe::solver_count()) {
     LOG_IF(WARNING, Caffe::root_solver())
-        << state_file << " says how far " << saved << (saved == 1 ? " solver" : " solvers")
-        << " had come, and this training has " << Caffe::solver_count()
-        << ": data and random numbers begin anew.";
+        << state_file << " has the state of " << saved << (saved == 1 ? " solver" : " solvers")
+        << ", but this training has " << Caffe::solver_count()
+        << ": data and random numbers start from the beginning.";
     return;
   }
   restored_ = Restored{progress.solver(rank), state_file, iter_};
 }
 
 template <typename Dtype>
-void Solver<Dtype>::GoWhereRestored() {
+void Solver<Dtype>::ApplyRestored() {
   const auto restored = std::exchange(restored_, std::nullopt);
   if (!restored || restored->iter != iter_) return;
   const auto& [own, state_file, iter] = *restored;
   const bool logs = Caffe::root_solver();
   const int nets = static_cast<int>(test_nets_.size()) + 1;
   LOG_IF(WARNING, logs && own.net_size() != nets)
-      << state_file << " says how far " << own.net_size() << " nets had come; this solver has "
-      << nets << ", the train net included.";
+      << state_file << " has the state of " << own.net_size() << " nets, but this solver has "
+      << nets << ", including the train net.";
   for (int i = 0; i < std::min(nets, own.net_size()); ++i) {
     const string name = i == 0 ? "train net" : "test net #" + std::to_string(i - 1);
     caffe::RestoreProgress(own.net(i), state_file + ", " + name + ": ",
                            i == 0 ? net_.get() : test_nets_[i - 1].get());
   }
-  // Last: what was restored may have drawn from it.
+  // Must be last: restoring may have drawn from the stream.
   const bool known = SetState(own.random(), &Caffe::rng_stream());
   LOG_IF(WARNING, logs && !known)
-      << state_file << ": the state of the random generator cannot be read: it begins anew.";
+      << state_file << ": the state of the random generator cannot be read and is not restored.";
 }
 
 template <typename Dtype>
-void Solver<Dtype>::TakeStateOf(Solver& other) {
+void Solver<Dtype>::CopyStateFrom(Solver& other) {
   iter_ = other.iter_;
   current_step_ = other.current_step_;
   losses_ = other.losses_;
@@ -105,8 +105,8 @@ void Solver<Dtype>::TakeStateOf(Solver& other) {
   template SolverProgress Solver<Dtype>::OwnProgress();                            \
   template void Solver<Dtype>::RestoreLosses(const SolverProgress&);               \
   template void Solver<Dtype>::RestoreProgress(const ResumeState&, const string&); \
-  template void Solver<Dtype>::GoWhereRestored();                                  \
-  template void Solver<Dtype>::TakeStateOf(Solver&)
+  template void Solver<Dtype>::ApplyRestored();                                    \
+  template void Solver<Dtype>::CopyStateFrom(Solver&)
 INSTANTIATE_PROGRESS(float);
 INSTANTIATE_PROGRESS(double);
 

@@ -26,15 +26,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What is written beside values and names is far less.
+/// The rest of a file, besides values and names, is far smaller than the margin.
 constexpr int64_t kLargestBinary = int64_t{INT_MAX} - (64 << 20);
 
 constexpr const char* kStates[] = {".solverstate", ".solverstate.h5"};
 constexpr const char* kWeights[] = {".caffemodel", ".caffemodel.h5"};
 
-/// The name of a file without its folder, taken apart; `kind` is that of kStates and kWeights.
+/// The parsed name of a file without its folder. `kind` is an index into kStates and kWeights.
 struct Name {
-  int iteration = -1;  ///< none of a snapshot under that prefix
+  int iteration = -1;  ///< -1: not a snapshot of that prefix
   int kind = 0;
   bool is_state = false;
 };
@@ -57,7 +57,7 @@ Name Parse(const string& name, const string& prefix) {
 
 string FolderOf(const string& prefix) { return fs::path(prefix).parent_path().string(); }
 
-/// Calls `use` with the name of each file under `prefix` that may be of a snapshot.
+/// Calls `use` with the name of each file that may be a snapshot of `prefix`.
 template <typename Use>
 void ForEachName(const string& prefix, const Use& use) {
   const string folder = FolderOf(prefix);
@@ -79,13 +79,13 @@ bool IsFile(const string& path) {
   return lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// Iteration and faults of a state that can be read; aborts where it cannot.
+/// Returns what is wrong with a state, or "", and sets its iteration. Aborts if it cannot be read.
 string FaultOf(const string& state_file, int* iteration) {
   SolverState head;
   uint32_t crc = 0;
   if (boost::ends_with(state_file, ".h5")) {
 #ifdef USE_HDF5
-    const FailureScope at_work{FileAtWork{state_file}}, believed(state_file.c_str());
+    const FailureScope at_work{CurrentFile{state_file}}, believed(state_file.c_str());
     const Hdf5Handle file(hdf5_open_file(state_file), H5Fclose, state_file);
     head = LoadHead(file.id(), state_file);
     const Hdf5Handle history(H5Gopen2(file.id(), "history", H5P_DEFAULT), H5Gclose, state_file);
@@ -103,7 +103,7 @@ string FaultOf(const string& state_file, int* iteration) {
   string fault = StateFault(state_file, head, crc);
   if (fault.empty()) fault = WeightsFault(state_file, head);
   if (!fault.empty() || head.has_resume() || !head.has_learned_net()) return fault;
-  // Of Caffe: no checksum says that the weights are whole.
+  // Files of Caffe have no checksum of the weights.
   if (boost::ends_with(head.learned_net(), ".h5")) {
 #ifdef USE_HDF5
     const FailureScope believed(head.learned_net().c_str());
@@ -126,7 +126,7 @@ string FaultOrFailure(const string& state_file, int* iteration) {
   }
 }
 
-/// The state cannot be resumed from: the log says why.
+/// Whether training cannot resume from the state. Logs the reason.
 bool IsSkipped(const SnapshotFiles& files) {
   int iteration = files.iteration;
   string fault = FaultOrFailure(files.state, &iteration);
@@ -149,7 +149,7 @@ vector<SnapshotFiles> FindSnapshots(const string& prefix) {
   return found;
 }
 
-string WhyNotWhole(const string& state_file) {
+string SnapshotFault(const string& state_file) {
   int iteration = 0;
   return FaultOrFailure(state_file, &iteration);
 }
@@ -162,7 +162,7 @@ Result<string> LatestSnapshot(const string& prefix) {
   vector<Candidate> states;
   for (const SnapshotFiles& files : FindSnapshots(prefix))
     states.push_back({files, WrittenAt(files.state)});
-  // Of equal times the larger iteration.
+  // At equal times, the larger iteration comes first.
   std::stable_sort(states.begin(), states.end(),
                    [](const Candidate& a, const Candidate& b) { return a.written > b.written; });
   auto next = states.begin();

@@ -1,4 +1,4 @@
-// Training under a plan against training without one.
+// Compares training under a plan with training without one.
 #include "caffe/solver_verification.hpp"
 
 #include <algorithm>
@@ -21,16 +21,16 @@ using layrub::Status;
 namespace {
 
 constexpr int kSeed = 1;
-constexpr double kTellSeconds = 5;  ///< from one line on what has been done to the next
+constexpr double kTellSeconds = 5;  ///< between two progress lines
 
-/// Something that training has after an iteration. The pointer is valid until the next one.
+/// A value after an iteration. The pointer is valid until the next one.
 struct Value {
   string name;
   const float* data;
   int count;
 };
 
-/// What is to be trained: the arguments of VerifyPlacement, and where to show how far that is.
+/// The arguments of VerifyPlacement, and the display of progress.
 struct Task {
   const SolverParameter& param;
   const string& snapshot;
@@ -101,7 +101,7 @@ class Training {
   }
 
  private:
-  /// Copies what the test nets say: training may go on in their memory.
+  /// Copies the outputs of the test nets, because training may overwrite their memory.
   void NoteTests() {
     test_names_.clear();
     test_outputs_.clear();
@@ -131,7 +131,7 @@ Checksums ChecksumsOf(const Training& training) {
   return checksums;
 }
 
-/// The planned training, up to and with iteration `iterations`.
+/// Runs the planned training, up to and including iteration `iterations`.
 Result<std::unique_ptr<Training>> TrainPlanned(const Task& task, int iterations,
                                                vector<Checksums>* checksums) {
   auto training = std::make_unique<Training>(task);
@@ -145,11 +145,11 @@ Result<std::unique_ptr<Training>> TrainPlanned(const Task& task, int iterations,
   return training;
 }
 
-/// A layer with traits that runs in place, and a layer that, without a plan, reads what it has
+/// Describes an in-place layer with traits, and a layer that, without a plan, reads what it has
 /// overwritten: one of another branch, or the backward of one without traits. Empty: there is none.
 string OverwrittenInPlace(const Net<float>& net) {
   const int layers = static_cast<int>(net.layers().size());
-  vector<int> memory(net.blobs().size());  // by blob: the first one of those with its memory
+  vector<int> memory(net.blobs().size());  // by blob: the first blob with the same memory
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<int>(i);
   vector<MemoryTraits> traits;
   for (int i = 0; i < layers; ++i) {
@@ -164,7 +164,7 @@ string OverwrittenInPlace(const Net<float>& net) {
   for (int i = 0; i < layers; ++i) {
     for (int blob : net.top_ids(i)) {
       if (!traits[i].declared || !has(net.bottom_ids(i), blob)) continue;
-      std::set<int> after{blob};  // blobs that are meant to have the values of layer i
+      std::set<int> after{blob};  // blobs whose values should be those of layer i
       for (int k = 0; k < layers; ++k) {
         const auto reads = [&](const vector<int>& blobs) {
           return std::any_of(blobs.begin(), blobs.end(), [&](int read) {
@@ -189,7 +189,7 @@ string OverwrittenInPlace(const Net<float>& net) {
   return "";
 }
 
-/// The first value of `planned` whose bits are not those of `unplanned`.
+/// Describes the first value of `planned` whose bits differ from those of `unplanned`.
 string Describe(int iteration, const Value& planned, const vector<float>& unplanned) {
   const string where = "iteration " + std::to_string(iteration + 1) + ", " + planned.name;
   for (int i = 0; i < planned.count && i < static_cast<int>(unplanned.size()); ++i) {

@@ -84,7 +84,7 @@ uint32_t HistoryCrc32(hid_t history, const SolverState& head, uint32_t crc) {
 
 namespace {
 
-/// The field `resume` of a binary state. The other fields are skipped, not read.
+/// Reads the field `resume` of a binary state and skips the other fields.
 ResumeState ResumeOf(const string& state_file) {
   using google::protobuf::internal::WireFormatLite;
   ResumeState resume;
@@ -116,7 +116,7 @@ int64_t WrittenAt(const string& state_file) {
   try {
     if (boost::ends_with(state_file, ".h5")) {
 #ifdef USE_HDF5
-      const FailureScope at_work{FileAtWork{state_file}}, believed(state_file.c_str());
+      const FailureScope at_work{CurrentFile{state_file}}, believed(state_file.c_str());
       const Hdf5Handle file(hdf5_open_file(state_file), H5Fclose, state_file);
       resume = LoadHead(file.id(), state_file).resume();
 #endif
@@ -124,7 +124,7 @@ int64_t WrittenAt(const string& state_file) {
       resume = ResumeOf(state_file);
     }
   } catch (const Error&) {
-    // Damaged: who reads all of it says so.
+    // The file is damaged; reading all of it reports the error.
   }
   struct stat file;
   if (resume.has_written()) return resume.written();
@@ -134,7 +134,7 @@ int64_t WrittenAt(const string& state_file) {
 
 string StateFault(const string& state_file, const SolverState& head, uint32_t crc32) {
   if (!head.has_iter())
-    return state_file + " holds no solver state: it is empty, or no .solverstate.";
+    return state_file + " holds no solver state: it is empty or not a .solverstate file.";
   if (head.iter() < 0 || head.current_step() < 0) {
     return state_file + " holds no solver state: it says iteration " + std::to_string(head.iter()) +
            ", step " + std::to_string(head.current_step()) + ".";
@@ -149,7 +149,7 @@ string WeightsFault(const string& state_file, const SolverState& head) {
   if (!head.has_learned_net()) return "";
   const string& weights = head.learned_net();
   if (!head.has_resume()) {
-    std::error_code unknown;  // such as that the name is too long
+    std::error_code unknown;  // for example, the name is too long
     const std::filesystem::file_status status = std::filesystem::status(weights, unknown);
     if (std::filesystem::is_regular_file(status)) return "";
     return "The weights of " + state_file + " cannot be read: " + weights + " is " +

@@ -10,33 +10,35 @@
 
 namespace caffe {
 
-// What a solver state says, and whether it is right. A head is a state without its history.
+// Reading and verifying solver states. A head is a state without its history.
 
-/// The CRC-32 of a head, without its field for that, with which that of the history goes on: of
-/// each blob in turn its shape, where the head has_checksum, and its values, as floats or doubles.
+/// Returns the CRC-32 of a head, without the field that stores it. The CRC continues over the
+/// history: for each blob in turn its shape, if the head has has_checksum, and its values, as
+/// floats or doubles.
 uint32_t HeadCrc32(const SolverState& head);
 
 uint32_t ShapeCrc32(const vector<int>& shape, uint32_t crc);
 
-/// Takes the history out of `state`.
+/// Returns `state` without its history.
 SolverState TakeHead(const SolverState& state);
-/// Goes on with `crc` over the history.
+/// Continues `crc` over the history.
 uint32_t HistoryCrc32(const SolverState& state, uint32_t crc);
 
 #ifdef USE_HDF5
-/// Aborts where the file holds no solver state.
+/// Aborts if the file holds no solver state.
 SolverState LoadHead(hid_t file, const string& state_file);
 uint32_t HistoryCrc32(hid_t history, const SolverState& head, uint32_t crc);
 #endif
 
-/// When it was written, in nanoseconds since 1970: as it says or, where it does not, its file. Of a
-/// binary file, little more than the head is read.
+/// Returns the time at which a state was written, in nanoseconds since 1970: as stored in it,
+/// otherwise the file's time. Reads little more than the head of a binary file.
 int64_t WrittenAt(const string& state_file);
 
-/// What is wrong with the state, in a sentence; "" where nothing is. `crc32` is that of head and
+/// Returns a sentence about what is wrong with the state, or "". `crc32` is that of head and
 /// history as they were read.
 string StateFault(const string& state_file, const SolverState& head, uint32_t crc32);
-/// What is wrong with the file of weights that it names; "" where nothing is known to be.
+/// Returns a sentence about what is wrong with the weights file that the state names, or "" if no
+/// fault is found.
 string WeightsFault(const string& state_file, const SolverState& head);
 
 }  // namespace caffe

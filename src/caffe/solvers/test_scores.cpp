@@ -9,7 +9,7 @@ namespace caffe {
 
 namespace {
 
-/// The mean over the classes, each of which is logged where show_per_class_result says so.
+/// Returns the mean over the classes. Logs each of them if show_per_class_result is set.
 double MeanAveragePrecision(const SolverParameter& param, const DetectionScores& scores) {
   const std::map<int, double> precisions =
       scores.AveragePrecisions(*PrecisionMeanOf(param.ap_version()));

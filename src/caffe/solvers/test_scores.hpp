@@ -10,18 +10,18 @@
 
 namespace caffe {
 
-/// The scores of a test of one net: means over its batches of every value of every output, or, with
-/// eval_type "detection", the mean average precision of each output.
+/// The scores of a test of one net: the mean over its batches of every value of every output, or,
+/// with eval_type "detection", the mean average precision of each output.
 template <typename Dtype>
 class TestScores {
  public:
-  /// Both outlive it.
+  /// Both must outlive this object.
   TestScores(const SolverParameter& param, const Net<Dtype>& net)
       : param_(param), net_(net), detections_(net.output_blobs().size()) {}
 
-  /// A batch has run: its outputs are in the net's output blobs.
+  /// To be called after each batch. Reads the net's output blobs.
   void AddBatch();
-  /// Logs the scores of `batches` batches, and returns them: name and score.
+  /// Logs the scores of `batches` batches and returns the name and score of each.
   vector<pair<string, Dtype>> Log(int batches) const;
 
  private:

@@ -1,8 +1,8 @@
 #ifndef CAFFE_TEST_BODY_MEMORY_HPP_
 #define CAFFE_TEST_BODY_MEMORY_HPP_
 
-// Memory on the side where layers' bodies run, by address: the device's in GPU mode, else the
-// host's. Tests write and read it by copies, so that they are the same on every device.
+// Memory in which layers compute: the device's in GPU mode, else the host's. Tests write and read
+// it by copies, so that the same test runs on every device.
 
 #include <algorithm>
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace caffe {
 
-/// Bytes on that side; all bits are set at first, which is not a number.
+/// Bytes in that memory. Initially all bits are set, so values are NaN.
 class BodyMemory {
  public:
   explicit BodyMemory(size_t bytes) : memory_(std::max<size_t>(bytes, 1)) {

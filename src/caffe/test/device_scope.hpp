@@ -5,7 +5,7 @@
 
 namespace caffe {
 
-/// While it lives, the calling thread works on `device`, in `mode`.
+/// While this object exists, the calling thread uses `device`, in mode `mode`.
 class DeviceScope {
  public:
   explicit DeviceScope(layrub::Device* device, Caffe::Brew mode = Caffe::mode()) {

@@ -11,22 +11,24 @@
 
 namespace caffe {
 
-/// While it lives, failed checks of all threads throw Error; afterwards they end the process.
-class ErrorsAreThrown {
+/// While this object exists, failed checks in all threads throw Error; afterwards they end the
+/// process.
+class ThrowErrorsScope {
  public:
-  ErrorsAreThrown() { Caffe::set_throw_on_error(true); }
-  ~ErrorsAreThrown() { Caffe::set_throw_on_error(false); }
-  ErrorsAreThrown(const ErrorsAreThrown&) = delete;
-  ErrorsAreThrown& operator=(const ErrorsAreThrown&) = delete;
+  ThrowErrorsScope() { Caffe::set_throw_on_error(true); }
+  ~ThrowErrorsScope() { Caffe::set_throw_on_error(false); }
+  ThrowErrorsScope(const ThrowErrorsScope&) = delete;
+  ThrowErrorsScope& operator=(const ThrowErrorsScope&) = delete;
 };
 
-/// Whether `action` ends with the error of a failed check whose message has a match of `pattern`, a
-/// regular expression as in gtest's death tests; otherwise what came instead.
+/// Returns success if `action` throws the error of a failed check whose message has a match of
+/// `pattern`, a regular expression as in gtest's death tests; otherwise a failure that describes
+/// what happened.
 template <typename Action>
 ::testing::AssertionResult FailsWith(const Action& action, const std::string& pattern) {
   const std::string expected = "\nExpected: an error that matches \"" + pattern + "\"";
   try {
-    const ErrorsAreThrown scope;
+    const ThrowErrorsScope scope;
     action();
   } catch (const Error& error) {
     const ::testing::Matcher<const std::string&> matcher = ::testing::ContainsRegex(pattern);
@@ -40,8 +42,8 @@ template <typename Action>
 
 }  // namespace caffe
 
-/// Expects that a check fails in `statement`, be it in a thread of the library whose failures are
-/// handed on, and that its message has a match of `pattern`. Objects live on in the state that
+/// Expects that a check fails in `statement` (also in a library thread whose failures are passed
+/// on) and that its message has a match of `pattern`. Afterwards objects are in the state that
 /// Caffe::set_throw_on_error describes.
 #define EXPECT_ERROR(statement, pattern) \
   EXPECT_TRUE(::caffe::FailsWith([&] { statement; }, pattern))

@@ -73,7 +73,7 @@ int GoldenFile::Number(const std::string& attribute, int fallback) const {
   const hid_t type = H5Aget_type(id);
   int value = 0;
   if (H5Tget_class(type) == H5T_ENUM) {
-    // Truth values are stored as an enumeration over one byte.
+    // Booleans are stored as one-byte enumerations.
     int8_t flag = 0;
     CHECK_EQ(H5Tget_size(type), sizeof(flag)) << path_ << ": attribute " << attribute;
     CHECK_GE(H5Aread(id, type, &flag), 0) << path_ << ": cannot read attribute " << attribute;

@@ -8,14 +8,14 @@
 
 namespace caffe {
 
-/// An array of a reference file; no dimensions: a scalar.
+/// An array of a reference file. A scalar has no dimensions.
 struct GoldenTensor {
   std::vector<int> shape;
   std::vector<float> values;
 };
 
-/// A reference file (HDF5), opened for reading. Aborts with the path where something is not there
-/// or not readable.
+/// A reference file (HDF5), opened for reading. Aborts with the path if something is missing or not
+/// readable.
 class GoldenFile {
  public:
   explicit GoldenFile(const std::string& path);
@@ -23,10 +23,10 @@ class GoldenFile {
   GoldenFile(const GoldenFile&) = delete;
   GoldenFile& operator=(const GoldenFile&) = delete;
 
-  /// Names in a group, sorted; none when the group is not there.
+  /// Returns the sorted names in a group; none if the group does not exist.
   std::vector<std::string> Names(const std::string& group) const;
   GoldenTensor Read(const std::string& dataset) const;
-  // Attributes of the file, or `fallback` when it lacks them.
+  // Return an attribute of the file, or `fallback` if the file lacks it.
   std::string Text(const std::string& attribute, const std::string& fallback) const;
   int Number(const std::string& attribute, int fallback) const;
 

@@ -5,8 +5,8 @@
 
 namespace caffe {
 
-/// While it lives, INFO lines are logged: entries of ctest leave them out (GLOG_minloglevel), and a
-/// test that looks for some would find none.
+/// Enables the logging of INFO lines while this object exists, for tests that look for such lines:
+/// ctest turns them off (GLOG_minloglevel).
 class InfoLines {
  public:
   InfoLines() : before_(FLAGS_minloglevel) { FLAGS_minloglevel = google::GLOG_INFO; }

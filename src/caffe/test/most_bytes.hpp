@@ -9,7 +9,7 @@ namespace caffe {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-/// The most memory that the process has ever held.
+/// Returns the peak memory of the process, in bytes.
 inline int64_t MostBytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

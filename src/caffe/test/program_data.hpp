@@ -1,7 +1,7 @@
 #ifndef CAFFE_TEST_PROGRAM_DATA_HPP_
 #define CAFFE_TEST_PROGRAM_DATA_HPP_
 
-// What a program gives a net before it trains: a test does as the program would.
+// Gives a net the data that a program would give it before training.
 #include <vector>
 
 #include "caffe/layers/memory_data_layer.hpp"
@@ -9,14 +9,14 @@
 
 namespace caffe {
 
-/// Arrays of a MemoryData layer, and values of Inputs. Labels are 0 to 3.
+/// Arrays for a MemoryData layer and values for Input layers. Labels are 0 to 3.
 template <typename Dtype>
 class ProgramData {
  public:
   static constexpr int kBatches = 4;
 
-  /// Fills the inputs of `net`. A MemoryData layer of it, at most one, reads this object's arrays,
-  /// kBatches batches, for as long as the net is used.
+  /// Fills the inputs of `net`. The net may have one MemoryData layer, which reads kBatches batches
+  /// from this object's arrays; the object must exist as long as the net is used.
   void Give(Net<Dtype>* net) {
     for (const auto& layer : net->layers()) {
       if (layer->layer_param().type() == "MemoryData") {

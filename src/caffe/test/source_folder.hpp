@@ -6,8 +6,8 @@
 
 namespace caffe {
 
-/// Where the files that tests read lie, as in the source tree: the environment's LAYRUB_SOURCE_DIR,
-/// or the tree that the test was built from.
+/// Returns the folder with the files that tests read, laid out like the source tree: the
+/// environment variable LAYRUB_SOURCE_DIR, or the tree that the test was built from.
 inline std::string SourceFolder() {
   const char* folder = std::getenv("LAYRUB_SOURCE_DIR");
   return folder != nullptr ? folder : LAYRUB_SOURCE_DIR;

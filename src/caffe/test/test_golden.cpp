@@ -38,8 +38,8 @@ fs::path GoldenFolder() {
   return fs::absolute(folder != nullptr ? folder : SourceFolder() + "/src/caffe/test/golden");
 }
 
-/// The names of the prototxt files of a folder that end in `suffix`, without that and the
-/// extension; sorted.
+/// Returns the sorted names of the prototxt files in a folder that end in `suffix`, without the
+/// suffix and extension.
 vector<string> Cases(const char* folder, const string& suffix) {
   vector<string> names;
   std::error_code missing;
@@ -54,7 +54,7 @@ vector<string> Cases(const char* folder, const string& suffix) {
   return names;
 }
 
-/// The first layer type of the net that is not registered, or nothing.
+/// Returns the first layer type of the net that is not registered, or "".
 string UnknownLayerType(const NetParameter& net) {
   const vector<string> known = LayerRegistry<float>::LayerTypeList();
   for (const LayerParameter& layer : net.layer()) {
@@ -68,7 +68,7 @@ void Assign(const GoldenTensor& tensor, const string& what, int count, float* va
   std::copy(tensor.values.begin(), tensor.values.end(), values);
 }
 
-/// max|a-b| <= tolerance * max(1e-3, max|b|), b being the reference.
+/// Expects max|a-b| <= tolerance * max(1e-3, max|b|), where b is the reference.
 void ExpectClose(const GoldenTensor& reference, const string& what, int count, const float* values,
                  float tolerance) {
   ASSERT_EQ(reference.values.size(), static_cast<size_t>(count)) << what;
@@ -92,7 +92,8 @@ Blob<float>* FindBlob(const Net<float>& net, const string& name) {
   return net.blob_by_name(name).get();
 }
 
-/// Calls visit(parameter blob, its values in the file, name) for all in group/<layer>/<index>.
+/// Calls visit(parameter blob, its values in the file, name) for all parameters in
+/// group/<layer>/<index>.
 template <typename Visit>
 void ForEachParam(const GoldenFile& file, const string& group, Net<float>* net, Visit visit) {
   for (const string& layer : file.Names(group)) {
@@ -176,7 +177,7 @@ float LastLoss(const Net<float>& net) {
 
 class GoldenSolver : public testing::TestWithParam<string> {
  protected:
-  // The files of a case name each other relative to their folder.
+  // The files of a case refer to each other by paths relative to their folder.
   void SetUp() override { fs::current_path(GoldenFolder() / "solvers"); }
   void TearDown() override { fs::current_path(home_); }
 

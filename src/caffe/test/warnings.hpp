@@ -10,7 +10,7 @@
 
 namespace caffe {
 
-/// The warnings that are logged while it lives.
+/// Collects the warnings that are logged while this object exists.
 class Warnings : public google::LogSink {
  public:
   Warnings() { google::AddLogSink(this); }
@@ -20,7 +20,7 @@ class Warnings : public google::LogSink {
             const char* message, size_t length) override {
     if (severity == google::GLOG_WARNING) lines.emplace_back(message, length);
   }
-  /// How many have `part` in them.
+  /// Returns the number of warnings that contain `part`.
   int Count(const std::string& part) const {
     return static_cast<int>(std::count_if(lines.begin(), lines.end(), [&](const std::string& line) {
       return line.find(part) != std::string::npos;

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "caffe/util/atomic_file.hpp"
-#include "layrub/base/workspace.hpp"
+#include "layrub/base/algorithm_cost.hpp"
 
 namespace caffe {
 
@@ -17,23 +17,24 @@ namespace {
 
 constexpr const char* kFormat = "layrub algorithms 1";
 
-/// `first` for a choice's steps so far, `second` for the next one.
-Workspace Join(const Workspace& first, const Workspace& second) {
+/// Combines `first`, the choice for the steps so far, with `second`, the algorithm of the next
+/// step.
+Algorithm Join(const Algorithm& first, const Algorithm& second) {
   if (first.name.empty()) return second;
   return {first.name + "+" + second.name, std::max(first.bytes, second.bytes),
           first.seconds + second.seconds, first.deterministic && second.deterministic};
 }
 
-bool Beats(const Workspace& a, const Workspace& b) {
+bool Beats(const Algorithm& a, const Algorithm& b) {
   if (a.bytes > b.bytes || a.seconds > b.seconds || a.deterministic < b.deterministic) return false;
   return a.bytes < b.bytes || a.seconds < b.seconds || a.deterministic > b.deterministic;
 }
 
-/// `choices` without what others beat, and, of equally good ones, but the first.
+/// Removes the choices that others beat; of equally good ones the first is kept.
 AlgorithmTable BestOf(const AlgorithmTable& choices) {
   AlgorithmTable best;
   for (size_t i = 0; i < choices.size(); ++i) {
-    const Workspace& choice = choices[i];
+    const Algorithm& choice = choices[i];
     bool beaten = false;
     for (size_t k = 0; k < choices.size(); ++k) {
       const bool equal = choices[k].bytes == choice.bytes && choices[k].seconds == choice.seconds &&
@@ -43,14 +44,14 @@ AlgorithmTable BestOf(const AlgorithmTable& choices) {
     if (!beaten) best.push_back(choice);
   }
   std::stable_sort(best.begin(), best.end(),
-                   [](const Workspace& a, const Workspace& b) { return a.bytes < b.bytes; });
+                   [](const Algorithm& a, const Algorithm& b) { return a.bytes < b.bytes; });
   return best;
 }
 
-/// The algorithm of `table` that is granted without times; null for none.
-const Workspace* Granted(const AlgorithmTable& table) {
-  const Workspace* smallest = nullptr;
-  for (const Workspace& algorithm : table) {
+/// Returns the algorithm of `table` to use without times; null if there is none.
+const Algorithm* Granted(const AlgorithmTable& table) {
+  const Algorithm* smallest = nullptr;
+  for (const Algorithm& algorithm : table) {
     if (!algorithm.deterministic) continue;
     if (algorithm.bytes <= layrub::kWorkspaceCap) return &algorithm;
     if (!smallest || algorithm.bytes < smallest->bytes) smallest = &algorithm;
@@ -64,8 +65,8 @@ AlgorithmTable Combine(const std::vector<AlgorithmTable>& steps) {
   AlgorithmTable choices(1);
   for (const AlgorithmTable& step : steps) {
     AlgorithmTable longer;
-    for (const Workspace& choice : choices) {
-      for (const Workspace& algorithm : step) longer.push_back(Join(choice, algorithm));
+    for (const Algorithm& choice : choices) {
+      for (const Algorithm& algorithm : step) longer.push_back(Join(choice, algorithm));
     }
     choices = BestOf(longer);
   }
@@ -73,9 +74,9 @@ AlgorithmTable Combine(const std::vector<AlgorithmTable>& steps) {
 }
 
 AlgorithmTable WithoutTimes(const std::vector<AlgorithmTable>& steps) {
-  Workspace choice;
+  Algorithm choice;
   for (const AlgorithmTable& step : steps) {
-    const Workspace* granted = Granted(step);
+    const Algorithm* granted = Granted(step);
     if (!granted) return {};
     choice = Join(choice, *granted);
   }
@@ -105,7 +106,7 @@ void AlgorithmCache::Read() {
     std::map<std::string, AlgorithmTable> tables;
     for (const auto& [name, rows] : root.at("tables").items()) {
       for (const json& row : rows) {
-        Workspace algorithm;
+        Algorithm algorithm;
         algorithm.name = row.at("algorithm").get<std::string>();
         algorithm.seconds = row.at("seconds").get<double>();
         algorithm.deterministic = row.at("deterministic").get<bool>();
@@ -115,7 +116,7 @@ void AlgorithmCache::Read() {
     }
     tables_ = std::move(tables);
   } catch (const std::exception& error) {
-    LOG(WARNING) << path_ << " is of no use, everything is measured anew: " << error.what();
+    LOG(WARNING) << path_ << " cannot be used, so everything is measured again: " << error.what();
   }
 }
 
@@ -130,16 +131,16 @@ bool AlgorithmCache::Find(const std::string& name, AlgorithmTable* table) const 
 void AlgorithmCache::Store(const std::string& name, const AlgorithmTable& table) {
   const std::lock_guard<std::mutex> lock(mutex_);
   AlgorithmTable& stored = tables_[name] = table;
-  for (Workspace& algorithm : stored) algorithm.bytes = 0;
+  for (Algorithm& algorithm : stored) algorithm.bytes = 0;
   if (!path_.empty()) Write();
 }
 
-/// A cache must not end the program when its folder cannot be written.
+/// Only warns on errors: a cache that cannot be written must not end the program.
 void AlgorithmCache::Write() const {
   json root = {{"format", kFormat}, {"tables", json::object()}};
   for (const auto& [name, table] : tables_) {
     json& rows = root["tables"][name] = json::array();
-    for (const Workspace& algorithm : table) {
+    for (const Algorithm& algorithm : table) {
       rows.push_back({{"algorithm", algorithm.name},
                       {"seconds", algorithm.seconds},
                       {"deterministic", algorithm.deterministic}});
@@ -147,13 +148,13 @@ void AlgorithmCache::Write() const {
   }
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
-  const ThrowOnError scope(ThrowOnError::kUnsaid);
+  const ThrowOnError scope(ThrowOnError::kNotLogged);
   try {
     AtomicFile file(path_);
     file.Write(root.dump(1) + "\n");
     file.Commit();
   } catch (const Error& failure) {
-    LOG(WARNING) << failure.what() << "; what was measured is not kept.";
+    LOG(WARNING) << failure.what() << "; measured times are not kept.";
   }
 }
 

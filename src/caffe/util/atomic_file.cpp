@@ -26,7 +26,7 @@ const char kMark[] = ".tmp.";
 
 string FolderOf(const string& path) { return fs::path(path).parent_path().string(); }
 
-/// Where process ids mean what they mean to this process: its host, and its container there.
+/// Names the scope in which this process's id is valid: its host and the container on it.
 const string& Place() {
   static const string& place = *new string([] {
     char host[256] = "";
@@ -40,14 +40,15 @@ const string& Place() {
   return place;
 }
 
-/// A random number of this process, which may have the id of one that is dead.
+/// A random number that tells this process from a dead one with the same id.
 const string& RandomPart() {
   static const string& number = *new string(std::to_string(std::random_device()()));
   return number;
 }
 
-/// Nobody writes it any more: its process, of this place, is gone. `writer` is what stands behind
-/// kMark: <place>.<process id>.<random number>-<number of the file>.
+/// Whether a temporary file is abandoned: its process belongs to this place and no longer exists.
+/// `writer` is the part of the file name after kMark: <place>.<process id>.<random number>-<number
+/// of the file>.
 bool IsStray(const string& writer) {
   const string here = Place() + ".";
   if (writer.compare(0, here.size(), here) != 0) return false;
@@ -60,7 +61,7 @@ bool IsStray(const string& writer) {
   return kill(id, 0) != 0 && errno == ESRCH;
 }
 
-/// The temporary file of `target`, made anew: its descriptor, or -1 and errno.
+/// Creates a temporary file for `target`. Returns its descriptor, or -1 and errno.
 int MakeTemporary(const string& target, string* temp_path) {
   static std::atomic<uint64_t> files{0};
   RemoveStrayFiles(FolderOf(target), [name = fs::path(target).filename().string()](
@@ -70,16 +71,16 @@ int MakeTemporary(const string& target, string* temp_path) {
   return open(temp_path->c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
-/// What is no regular file, open for writing, or -1 and errno: ENXIO for a pipe that nobody reads,
-/// which would let the process wait for ever.
+/// Opens a file that is not a regular one for writing. Returns -1 and errno on errors: ENXIO for a
+/// pipe without a reader, for which the process would wait forever.
 int OpenDirectly(const string& path) {
   const int fd = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd >= 0) fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   return fd;
 }
 
-/// Puts the names in a folder on disk; 0 or errno. One that may not be opened, or is of a file
-/// system that cannot do it, is left alone.
+/// Writes a folder's entries to disk. Returns 0 or errno. Does nothing if the folder cannot be
+/// opened or its file system does not support it.
 int SyncFolder(const string& folder) {
   const int fd = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return 0;
@@ -94,15 +95,15 @@ bool IsLinkOfAnother(const string& path) {
          link.st_uid != 0;
 }
 
-/// Everybody may make files there, and nobody may remove those of others.
+/// Whether everybody may create files in the folder and nobody may remove those of others.
 bool IsSharedFolder(const string& path) {
   struct stat folder;
   return stat(path.empty() ? "." : path.c_str(), &folder) == 0 &&
          (folder.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH);
 }
 
-/// What WhyLinkIsRefused says of the folders on the way.
-string LinkOnTheWay(const string& path) {
+/// The check of WhyLinkIsRefused for the folders of `path`.
+string FindForeignLink(const string& path) {
   for (fs::path folder = fs::path(path).parent_path(); folder.has_relative_path();
        folder = folder.parent_path()) {
     if (IsLinkOfAnother(folder.string()) && IsSharedFolder(FolderOf(folder.string())))
@@ -125,7 +126,7 @@ void RemoveStrayFiles(const string& folder, const std::function<bool(const strin
 }
 
 string WhyNotWritable(const string& path) {
-  if (const string why = LinkOnTheWay(path); !why.empty()) return why;
+  if (const string why = FindForeignLink(path); !why.empty()) return why;
   string temp_path;
   const int fd = MakeTemporary(path, &temp_path);
   if (fd < 0) return strerror(errno);
@@ -136,7 +137,7 @@ string WhyNotWritable(const string& path) {
 
 string WhyLinkIsRefused(const string& path) {
   if (IsLinkOfAnother(path)) return "it is a symbolic link that another user has made";
-  return LinkOnTheWay(path);
+  return FindForeignLink(path);
 }
 
 AtomicFile::AtomicFile(const string& path, Links links) : path_(path), temp_path_(path) {
@@ -144,22 +145,22 @@ AtomicFile::AtomicFile(const string& path, Links links) : path_(path), temp_path
   fs::file_status status = fs::status(path, ignored);
   const bool replaced = links == kReplace && fs::is_symlink(fs::symlink_status(path, ignored));
   if (replaced) status = fs::file_status(fs::file_type::not_found);
-  if (const string why = replaced ? LinkOnTheWay(path) : WhyLinkIsRefused(path); !why.empty())
+  if (const string why = replaced ? FindForeignLink(path) : WhyLinkIsRefused(path); !why.empty())
     Fail(why + ". Remove it, or name another file.");
   if (fs::is_directory(status)) Fail("it is a folder");
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     fd_ = OpenDirectly(path);
   } else {
     if (fs::exists(status)) {
-      // A rename asks only the folder for permission, so ask the file here.
+      // A rename checks only the permissions of the folder, so check those of the file here.
       if (access(path.c_str(), W_OK) != 0) Fail(strerror(errno));
-      path_ = fs::canonical(path, ignored).string();  // through a link, so that the link stays one
+      path_ = fs::canonical(path, ignored).string();  // resolves a link, so that it is not replaced
     }
     fd_ = MakeTemporary(path_, &temp_path_);
   }
   if (fd_ < 0) {
     const int error = errno;
-    temp_path_ = path_;  // there is none to remove
+    temp_path_ = path_;  // there is no temporary file to remove
     Fail(strerror(error));
   }
 }
@@ -190,7 +191,7 @@ void AtomicFile::Commit() {
         written.st_ino != named.st_ino || written.st_dev != named.st_dev)
       Fail(temp_path_ + " was removed or replaced meanwhile");
   }
-  // Some file systems tell only here that there was no room.
+  // Some file systems report a full disk only on close.
   const int fd = fd_;
   fd_ = -1;
   if (close(fd) != 0) Fail(strerror(errno));

@@ -15,9 +15,9 @@ namespace {
 
 using Lock = boost::mutex::scoped_lock;
 
-/// From now on the calling thread gets a third of what another of the process gets, where the two
-/// want the same core.
-void YieldToCompute() {
+/// Lowers the calling thread's priority: it gets about a third of the time of another thread of the
+/// process that competes for the same core.
+void LowerPriority() {
 #ifdef __linux__
   constexpr int kNicer = 5;
   const auto thread = static_cast<id_t>(syscall(SYS_gettid));
@@ -53,7 +53,8 @@ void BatchWorkers::Run(int items, const std::function<Work(int)>& read) {
   try {
     ReadAll(items, read);
   } catch (...) {
-    // An interruption, or too little memory. Work that has begun uses what the caller owns.
+    // Reached on an interruption or lack of memory. Waits, because running work uses objects of the
+    // caller.
     const boost::this_thread::disable_interruption uninterrupted;
     Lock lock(mutex_);
     failed_ = -1;
@@ -89,7 +90,7 @@ void BatchWorkers::AwaitWork(Lock* lock) {
   done_.wait(*lock, [this] { return queue_.empty() && busy_ == 0; });
 }
 
-/// Queues `work`. False: no thread is there to take it.
+/// Queues `work`. Returns false if there is no thread to take it.
 bool BatchWorkers::Hand(int item, Work* work) {
   if (most_ == 1) return false;
   Lock lock(mutex_);
@@ -101,13 +102,13 @@ bool BatchWorkers::Hand(int item, Work* work) {
   return true;
 }
 
-/// Where the system has no thread left, those that are there do.
+/// If the system cannot start a thread, the existing ones must do.
 void BatchWorkers::StartThread() {
   const Caffe::Brew mode = Caffe::mode();
   layrub::Device* const device = Caffe::chosen_device();
   try {
     threads_.emplace_back([this, mode, device] {
-      YieldToCompute();
+      LowerPriority();
       Caffe::UseDevice(device);
       Caffe::set_mode(mode);
       WorkOn();
@@ -137,17 +138,17 @@ void BatchWorkers::WorkOn() {
   }
 }
 
-/// Takes note of the first item that fails.
+/// Runs `body` and records the error of the first item that fails.
 void BatchWorkers::Try(int item, const Work& body) {
   std::exception_ptr error;
   try {
-    const ThrowOnError bare(ThrowOnError::kUnsaid);
+    const ThrowOnError bare(ThrowOnError::kNotLogged);
     body();
     return;
   } catch (const GivenUp&) {
     return;
   } catch (const boost::thread_interrupted&) {
-    throw;  // this thread is that of Run
+    throw;  // only on the thread of Run
   } catch (...) {
     error = std::current_exception();
   }
@@ -157,7 +158,7 @@ void BatchWorkers::Try(int item, const Work& body) {
   error_ = error;
 }
 
-/// Does what is left to do for `item`, unless it is given up, and forgets the work.
+/// Runs the remaining work of `item`, unless an earlier item has failed, and deletes the work.
 void BatchWorkers::Finish(int item, Work* work) {
   {
     const Lock lock(mutex_);
@@ -181,12 +182,12 @@ void BatchWorkers::InOrder(int item, const Work& body) {
   Pass(item);
 }
 
-/// The mutex is held.
+/// The mutex must be held.
 void BatchWorkers::Pass(int item) {
   passed_[static_cast<size_t>(item)] = true;
   const size_t before = turn_;
   while (turn_ < passed_.size() && passed_[turn_]) ++turn_;
-  // A failure may be what is waited for.
+  // Waiting threads may be waiting for a failure.
   if (turn_ != before || failed_ < static_cast<int>(passed_.size())) turned_.notify_all();
 }
 

@@ -31,20 +31,20 @@ namespace caffe {
 
 namespace {
 
-constexpr int64_t kBufferBytes = int64_t{128} << 20;  ///< of one thread, on x86-64
-/// What a program wants besides: stacks and memory of its own threads.
+constexpr int64_t kBufferBytes = int64_t{128} << 20;  ///< per thread, on x86-64
+/// Other memory of a program: stacks and the memory of its own threads.
 constexpr int64_t kOtherBytes = int64_t{1} << 30;
 constexpr char kThreads[] = "OPENBLAS_NUM_THREADS";
 
-/// Of the address space; -1: none.
+/// Returns the limit of the address space; -1 if there is none.
 int64_t Limit() {
   rlimit limit;
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return -1;
   return static_cast<int64_t>(limit.rlim_cur);
 }
 
-/// What the process has mapped, and how many buffers may be in it: a thread of OpenBLAS takes its
-/// own when it first runs.
+/// The process's mapped bytes, and how many buffers of OpenBLAS they may include: each thread
+/// allocates its buffer when it first runs.
 struct Mapped {
   int64_t bytes = 0;
   int buffers = 0;
@@ -91,15 +91,16 @@ void FitBlasIntoAddressSpace(char** argv) {
   const int threads = openblas_get_num_threads();
   const Mapped mapped = ReadMapped();
   const int64_t left = limit - mapped.bytes;
-  const int64_t needed = (threads - mapped.buffers) * kBufferBytes;  // the caller's is one of them
+  // The caller's buffer is already mapped.
+  const int64_t needed = (threads - mapped.buffers) * kBufferBytes;
   if (needed + kOtherBytes <= left) return;
-  mallopt(M_ARENA_MAX, 1);  // one for each thread takes 64 MiB of addresses each
+  mallopt(M_ARENA_MAX, 1);  // an arena per thread takes 64 MiB of addresses each
   if (threads == 1 || (needed <= left && std::getenv(kThreads) != nullptr)) return;
   if (std::getenv(kThreads) == nullptr && setenv(kThreads, "1", 1) == 0) {
     execv("/proc/self/exe", argv);
   }
   std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, Sentence(limit).c_str());
-  _exit(1);  // OpenBLAS would wait for its threads
+  _exit(1);  // exit() would wait for OpenBLAS's threads
 }
 
 void CheckRoomForBlas() {

@@ -5,10 +5,10 @@
 namespace caffe {
 namespace {
 
-/// Fewer values are not worth other threads.
+/// Fewer values are copied on one thread.
 constexpr int64_t kFew = 1 << 15;
 
-/// copy(index in blocks, index in the array) for each value, in the order of the blocks.
+/// Calls copy(index in blocks, index in the array) for each value, in the order of the blocks.
 template <typename Copy>
 void ForValues(const ChannelShape& shape, const Copy& copy) {
   const int64_t rows = shape.outer * shape.channels / shape.block;

@@ -7,7 +7,8 @@
 
 namespace caffe {
 
-/// True where there are bytes that no text has, and that must not come into a message.
+/// Returns whether `text` has control characters other than white space. Such text must not go into
+/// a message.
 inline bool HasControlCharacters(const std::string& text) {
   return std::any_of(text.begin(), text.end(), [](unsigned char byte) {
     return std::iscntrl(byte) != 0 && std::isspace(byte) == 0;

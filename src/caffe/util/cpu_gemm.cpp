@@ -19,16 +19,16 @@ int GetBlasThreads() { return openblas_get_num_threads(); }
 void SetBlasThreads(int threads) { openblas_set_num_threads(threads); }
 #endif
 
-/// Who wants BLAS on one thread, and how many it had before.
+/// The number of OneBlasThread objects, and BLAS's number of threads before the first.
 std::mutex one_thread_mutex;
 int one_thread_users = 0;
 int threads_before = 0;
 
-/// Multiplications of one product below which BLAS begins sooner than oneDNN, which need not be
-/// opened for a net that has no larger ones.
+/// Products with fewer multiplications run in BLAS, which starts faster than oneDNN. So a net with
+/// only small products does not open oneDNN.
 constexpr int64_t kFewestOfOneDnn = 1 << 19;
 
-/// False: BLAS is to do it.
+/// Returns false if BLAS should compute the product.
 bool ProductByOneDnn(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha,
                      const float* a, int lda, const float* b, int ldb, float beta, float* c,
                      int ldc) {
@@ -52,22 +52,22 @@ void Product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, double
 
 /// Multiplications below which a share is not worth waking a thread for.
 constexpr double kFewestMultiplications = 1 << 18;
-/// Rows and columns that the kernels of BLAS compute together, or a multiple.
+/// A multiple of the rows and columns that BLAS's kernels compute together.
 constexpr int64_t kTile = 48;
 
-/// A part of rows or columns.
+/// A range of rows or columns.
 struct Share {
   int64_t begin, end;
 };
 
-/// Share `i` of [0, size), cut at multiples of kTile.
+/// Returns share `i` of [0, size), divided at multiples of kTile.
 Share ShareOf(int64_t size, int64_t i, int64_t shares) {
   const int64_t tiles = (size + kTile - 1) / kTile;
   return {std::min(size, tiles * i / shares * kTile),
           std::min(size, tiles * (i + 1) / shares * kTile)};
 }
 
-/// In how many shares products with so many multiplications are computed.
+/// The number of shares for products with this many multiplications in total.
 int64_t Shares(double multiplications) {
   const auto worth = static_cast<int64_t>(multiplications / kFewestMultiplications);
   return !kHasThreads || worth <= 1 ? 1 : std::min<int64_t>(BlasThreads(), worth);
@@ -99,7 +99,7 @@ void CpuGemm(int64_t count, int64_t a_step, int64_t b_step, int64_t c_step, CBLA
              const Dtype* b, Dtype beta, Dtype* c) {
   const bool ta = trans_a == CblasTrans, tb = trans_b == CblasTrans;
   const int lda = ta ? m : k, ldb = tb ? k : n;
-  // Product `i` of the batch, rows and columns of C.
+  // Computes the given rows and columns of C of product `i` of the batch.
   const auto run = [&](int64_t i, Share rows, Share columns) {
     if (rows.begin == rows.end || columns.begin == columns.end) return;
     CheckRoomForBlas();
@@ -110,13 +110,14 @@ void CpuGemm(int64_t count, int64_t a_step, int64_t b_step, int64_t c_step, CBLA
             c + i * c_step + rows.begin * n + columns.begin, n);
   };
   std::optional<OneBlasThread> scope;
-  if (kHasThreads) scope.emplace();  // else BLAS has threads of its own
+  if (kHasThreads) scope.emplace();  // otherwise BLAS uses its own threads
   const int64_t shares = Shares(static_cast<double>(count) * m * n * k);
   if (shares == 1) {
     for (int64_t i = 0; i < count; ++i) run(i, {0, m}, {0, n});
     return;
   }
-  // Whole products where they are shared evenly, as each then reads its own matrices alone.
+  // Each share takes whole products as far as they divide evenly, so that it reads only its own
+  // matrices; the rest is split by rows or columns.
   const int64_t whole = count / shares * shares;
   CpuFor(shares, true, [&](int64_t share) {
     for (int64_t i = whole / shares * share; i < whole / shares * (share + 1); ++i)

@@ -30,7 +30,7 @@ std::shared_ptr<leveldb::DB> OpenDatabase(const string& source, Mode mode) {
   options.max_open_files = 100;
   options.error_if_exists = mode == NEW;
   options.create_if_missing = mode != READ;
-  options.paranoid_checks = mode == READ;  // what is damaged is an error, not left out
+  options.paranoid_checks = mode == READ;  // damaged data is an error and is not skipped
   leveldb::DB* db = nullptr;
   std::error_code unknown;
   CHECK(mode != NEW || !(std::filesystem::exists(source + "/CURRENT", unknown) ||
@@ -44,10 +44,10 @@ std::shared_ptr<leveldb::DB> OpenDatabase(const string& source, Mode mode) {
 
 struct OpenLevelDB {
   std::weak_ptr<leveldb::DB> db;
-  string name;  ///< that it was opened by
+  string name;  ///< the name that it was opened with
 };
 
-/// The databases that are open to be read, by their file LOCK.
+/// The databases that are open for reading, identified by their file LOCK.
 std::shared_ptr<leveldb::DB> OpenToRead(const string& source) {
   static auto& mutex = *new std::mutex;
   static auto& databases = *new std::map<FileId, OpenLevelDB>;
@@ -57,7 +57,8 @@ std::shared_ptr<leveldb::DB> OpenToRead(const string& source) {
   if (found != databases.end()) {
     if (std::shared_ptr<leveldb::DB> db = found->second.db.lock()) return db;
   }
-  // LevelDB knows by its name what it has open: one that has taken its place needs another one.
+  // LevelDB identifies open databases by name, so a new database that has replaced an open one at
+  // this path needs another name.
   string name = source;
   const auto is_taken = [&](const auto& entry) { return entry.second.name == name; };
   while (std::any_of(databases.begin(), databases.end(), is_taken)) name += "/.";

@@ -30,14 +30,14 @@ const char* PathOf(MDB_env* env) {
   return path != nullptr ? path : "";
 }
 
-// Aborts with the path of the environment unless the call went well.
+// Aborts with the path of the environment if `status` is an error.
 void Check(int status, MDB_env* env, const char* action) {
   if (status == MDB_SUCCESS) return;
   LOG(FATAL) << "Cannot " << action << " LMDB " << PathOf(env) << ": " << mdb_strerror(status);
 }
 
-// "; 8.0 KiB are left on its disk", or "" where that is not known, or the limit of a file. LMDB
-// tells of a disk that is full as of one that is broken.
+// Returns "; 8.0 KiB are left on its disk", or the limit of a file's size, or "" if the space is
+// not known. Needed because LMDB reports a full disk like a broken one.
 string RoomLeft(const std::filesystem::path& place) {
   rlimit file;
   if (getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur != RLIM_INFINITY) {
@@ -54,7 +54,7 @@ string RoomLeft(const std::filesystem::path& place) {
 void CheckRoomForEmptyOne(const string& source) {
   constexpr uintmax_t kLeast = 64 << 10;
   const std::filesystem::path disk = std::filesystem::path(source).parent_path() / ".";
-  std::error_code unknown;  // then all there could be is left
+  std::error_code unknown;  // if set, `available` is the maximum
   CHECK(std::filesystem::space(disk, unknown).available >= kLeast)
       << "Cannot make LMDB " << source << ": " << strerror(ENOSPC) << RoomLeft(disk);
 }
@@ -81,10 +81,10 @@ void CheckComplete(MDB_env* env, const string& source) {
       << " bytes. Copy or convert it again.";
 }
 
-// LMDB divides by the size of a page that the file's two headers say, and finds the second by that
-// of the first. No message where the file is missing or no LMDB: LMDB tells that.
+// LMDB divides by the page size in the file's two headers, and finds the second header by the size
+// in the first. Does not report a file that is missing or is no LMDB; LMDB does.
 void CheckPageSizes(const string& source) {
-  constexpr int64_t kMagicAt = 16, kPageSizeAt = 40;  // in a page that is a header
+  constexpr int64_t kMagicAt = 16, kPageSizeAt = 40;  // offsets in a header page
   constexpr uint32_t kMagic = 0xBEEFC0DE, kLeast = 256, kMost = 1 << 16;
   const string path = source + "/data.mdb";
   const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a pipe would hang
@@ -108,19 +108,18 @@ void CheckPageSizes(const string& source) {
                   << " bytes";
 }
 
-// What LMDB calls where a page cannot be what it has to be; it would abort the process when this
-// returned.
+// LMDB calls this for a damaged page. If it returned, LMDB would abort the process.
 void OnDamagedPage(MDB_env* env, const char* assertion) {
   LOG(FATAL) << "LMDB " << PathOf(env) << " is damaged: " << assertion;
 }
 
-// Returns how it went; *env has to be closed then only if that is well.
+// Returns LMDB's status. The caller must close *env only on success.
 int TryOpen(const string& source, unsigned int flags, MDB_env** env) {
   MDB_CHECK(mdb_env_create(env));
   mdb_env_set_assert(*env, OnDamagedPage);
   int status = mdb_env_open(*env, source.c_str(), flags, 0664);
   if (status == MDB_SUCCESS && (flags & MDB_RDONLY) != 0) {
-    // The first reader of a process locks the place of the process's number.
+    // The first reader of a process takes a lock for the process id.
     MDB_txn* txn;
     status = mdb_txn_begin(*env, NULL, MDB_RDONLY, &txn);
     if (status == MDB_SUCCESS) mdb_txn_abort(txn);
@@ -129,9 +128,10 @@ int TryOpen(const string& source, unsigned int flags, MDB_env** env) {
   return status;
 }
 
-// Why a reader may go on without a lock after this failure to take one; empty: it may not.
+// Returns why a reader may continue without a lock after it failed to take one; empty if it may
+// not.
 string WhyNoLock(int status) {
-  // On a read-only place there can be no lock file, and no writer that it would guard against.
+  // In a read-only folder there can be neither a lock file nor a writer.
   if (status == EACCES || status == EROFS) return mdb_strerror(status);
   if (status == EAGAIN)
     return "a process of the same number, in another container, has it open; nobody may write to "
@@ -139,7 +139,7 @@ string WhyNoLock(int status) {
   return "";
 }
 
-// What is wrong with a database that cannot be opened, in more than the words of an error number.
+// Explains why a database cannot be opened, in more detail than the error number.
 string WhyNotOpened(const string& source, int status) {
   std::error_code unknown;
   const std::filesystem::path file = source + "/data.mdb";
@@ -178,8 +178,9 @@ MDB_env* OpenEnvironment(const string& source, Mode mode) {
   return env;
 }
 
-// The environments that are open for reading, by their files, and how many read each. Closing one
-// of two that a process had of a database would take away the locks of the other.
+// The environments that are open for reading, by their files, with the number of readers of each. A
+// process must open a database only once: closing one of two environments would release the locks
+// of the other.
 class Readers {
  public:
   MDB_env* Open(const string& source) {
@@ -194,7 +195,7 @@ class Readers {
     return found->second.env;
   }
 
-  // False: it is not one of these.
+  // Returns false if `env` is not one of these.
   bool Close(MDB_env* env) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto found = environments_.begin(); found != environments_.end(); ++found) {
@@ -208,7 +209,7 @@ class Readers {
     return false;
   }
 
-  // Transactions of one environment must not open its database at the same time.
+  // Two transactions of an environment must not open its database at the same time.
   std::mutex& mutex() { return mutex_; }
 
  private:
@@ -268,7 +269,7 @@ LMDBCursor::LMDBCursor(MDB_txn* mdb_txn, MDB_cursor* mdb_cursor)
 }
 
 void LMDBCursor::Seek(const string& to) {
-  // LMDB orders no others.
+  // LMDB does not allow longer keys.
   const auto longest = static_cast<size_t>(mdb_env_get_maxkeysize(mdb_txn_env(mdb_txn_)));
   if (to.empty()) return SeekToFirst();
   const string key = to.substr(0, longest);
@@ -298,7 +299,7 @@ string LMDBCursor::Read(const MDB_val& bytes) const {
 }
 
 void LMDBTransaction::Put(const string& key, const string& value) {
-  // Known to be refused, so refused here, where the caller's record is at hand.
+  // LMDB would refuse the key on commit; here the message can refer to the caller's record.
   CHECK(!key.empty() && key.size() <= static_cast<size_t>(mdb_env_get_maxkeysize(mdb_env_)))
       << "An LMDB key has 1 to " << mdb_env_get_maxkeysize(mdb_env_) << " bytes; this one has "
       << key.size();

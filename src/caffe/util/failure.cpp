@@ -22,20 +22,20 @@ namespace {
 
 thread_local const FailureScope* innermost = nullptr;
 thread_local bool throws_in_scope = false;
-thread_local bool said_where_thrown = true;
+thread_local bool logged_where_thrown = true;
 std::atomic<bool> throws_everywhere{false};
 int failure_code = 1;
-// What a library that believes a damaged file may end by.
+// Signals that may end a library that trusts a damaged file.
 constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
 struct sigaction previous[std::size(kFaults)];
 
-__attribute__((noreturn)) void Exit() {  // as glog declares it; clang tells the two apart
+__attribute__((noreturn)) void Exit() {  // declared like glog's type, for clang
   std::fflush(nullptr);
   _exit(failure_code);
 }
 
 void WriteText(const char* text) {
-  if (write(STDERR_FILENO, text, strlen(text)) < 0) return;  // there is nobody left to tell
+  if (write(STDERR_FILENO, text, strlen(text)) < 0) return;  // nothing can be done
 }
 
 }  // namespace
@@ -51,8 +51,8 @@ struct FailureScopes {
     while (scope != nullptr && scope->file_ == nullptr) scope = scope->outer_;
     return scope == nullptr ? nullptr : scope->file_;
   }
-  static const char* BelievedFile() {
-    return innermost == nullptr ? nullptr : innermost->believed_file_;
+  static const char* TrustedFile() {
+    return innermost == nullptr ? nullptr : innermost->unverified_file_;
   }
 };
 
@@ -60,12 +60,12 @@ FailureScope::FailureScope(const LayerParameter& layer) : layer_(&layer), outer_
   innermost = this;
 }
 
-FailureScope::FailureScope(const FileAtWork& file) : file_(&file.path), outer_(innermost) {
+FailureScope::FailureScope(const CurrentFile& file) : file_(&file.path), outer_(innermost) {
   innermost = this;
 }
 
 FailureScope::FailureScope(const char* believed_file)
-    : believed_file_(believed_file), outer_(innermost) {
+    : unverified_file_(believed_file), outer_(innermost) {
   innermost = this;
 }
 
@@ -83,9 +83,9 @@ bool Names(const std::string& message, const LayerParameter& layer) {
          message.find("ayer '" + layer.name() + "'") != std::string::npos;
 }
 
-/// The layer at work, unless `message` names it, where it is written, the file, and the solver,
-/// where there are several, as "layer conv1 (Convolution) of net.prototxt:12"; "" when there is
-/// none.
+/// Describes where an error happened: the current layer (unless `message` names it) with its file
+/// and line, the current file, and the solver if there are several. For example "layer conv1
+/// (Convolution) of net.prototxt:12"; "" if nothing is known.
 std::string Place(const std::string& message) {
   std::string place;
   const auto add = [&place](const std::string& what) {
@@ -128,10 +128,10 @@ class FatalExit : public google::LogSink {
 
 // Runs in a signal handler: no allocation, no locks.
 void OnFault(int signal) {
-  const char* file = FailureScopes::BelievedFile();
+  const char* file = FailureScopes::TrustedFile();
   if (file == nullptr) {
-    // Not ours: the instruction runs again, or abort goes on, and meets the handler that was there
-    // before.
+    // Not ours: restores the previous handler. It is called when the instruction runs again or
+    // abort continues.
     for (size_t i = 0; i < std::size(kFaults); ++i)
       if (kFaults[i] == signal) sigaction(signal, &previous[i], nullptr);
     if (signal == SIGABRT) raise(signal);
@@ -157,14 +157,15 @@ void Caffe::set_throw_on_error(bool value) { throws_everywhere = value; }
 
 bool ThrowsOnError() { return throws_in_scope || throws_everywhere; }
 
-ThrowOnError::ThrowOnError(bool said) : outer_(throws_in_scope), outer_said_(said_where_thrown) {
+ThrowOnError::ThrowOnError(bool said)
+    : outer_(throws_in_scope), outer_logged_(logged_where_thrown) {
   throws_in_scope = true;
-  said_where_thrown = said;
+  logged_where_thrown = said;
 }
 
 ThrowOnError::~ThrowOnError() {
   throws_in_scope = outer_;
-  said_where_thrown = outer_said_;
+  logged_where_thrown = outer_logged_;
 }
 
 std::string FatalMessage::Text() const {
@@ -176,7 +177,7 @@ std::string FatalMessage::Text() const {
 
 void FatalMessage::Deliver() const {
   const std::string message = Text();
-  if (throws_in_scope && !said_where_thrown) throw Error(message);
+  if (throws_in_scope && !logged_where_thrown) throw Error(message);
   if (!ThrowsOnError()) google::LogMessageFatal(file_, line_).stream() << message;
   const std::string place = Place(message);
   const std::string text = message + (place.empty() ? "" : " (in " + place + ")");
@@ -186,7 +187,7 @@ void FatalMessage::Deliver() const {
 
 namespace {
 
-/// What the parts below caffe cannot mend ends, or throws, as a check does.
+/// Errors of the layrub libraries end the program, or throw, like a failed CHECK.
 void OnFailure(const char* file, int line, const std::string& message) {
   FatalEnd() & FatalMessage(file, line).stream() << message;
 }
@@ -208,7 +209,7 @@ void ExitOnFailure(int exit_code) {
   static FatalExit fatal_exit;
   google::AddLogSink(&fatal_exit);
   signal(SIGTERM, SIG_DFL);  // glog's handler would print a stack trace
-  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write
+  signal(SIGXFSZ, SIG_IGN);  // writing beyond the limit of a file's size then fails with an error
   for (size_t i = 0; i < std::size(kFaults); ++i) Handle(kFaults[i], &previous[i]);
 }
 

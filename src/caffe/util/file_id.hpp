@@ -8,10 +8,10 @@
 
 namespace caffe {
 
-/// What a file is, whatever its name: device and inode. No other file has both while it is open.
+/// Identifies a file independently of its name: device and inode. Unique while the file is open.
 using FileId = std::pair<dev_t, ino_t>;
 
-/// {0, 0} if there is no such file.
+/// Returns {0, 0} if there is no such file.
 inline FileId FileIdOf(const std::string& path) {
   struct stat file;
   if (stat(path.c_str(), &file) != 0) return {};

@@ -5,16 +5,17 @@
 
 namespace caffe {
 
-/// A field of a prototxt that a fork of Caffe knows, and caffe.proto does not.
+/// A prototxt field that a fork of Caffe has and caffe.proto does not.
 struct ForkField {
   const char* message;  ///< without package
   const char* field;
   const char* fork;
-  /// Why training, planning and testing are the same without it; nullptr where they are not.
+  /// Why training, planning and testing give the same results without the field; null if they do
+  /// not.
   const char* without_effect;
 };
 
-/// Null where no fork that is known here has it.
+/// Returns null if no known fork has the field.
 const ForkField* FindForkField(const std::string& message, const std::string& field);
 
 }  // namespace caffe

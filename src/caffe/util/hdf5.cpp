@@ -13,8 +13,8 @@ namespace caffe {
 
 namespace {
 
-// HDF5 prints a stack of its own for every failure; the messages here say what matters. Restored at
-// the scope's end.
+// Turns off HDF5's error output while this object exists: HDF5 prints an error stack for every
+// failure, but the messages here are sufficient.
 class QuietHdf5 {
  public:
   QuietHdf5() {
@@ -31,8 +31,8 @@ class QuietHdf5 {
 };
 
 constexpr size_t kLongestString = 1 << 16;
-/// A dataset of so many bytes is read whatever its file is like. A larger one is so many times as
-/// large as its file at most, which is what deflate can do.
+/// A dataset of up to kAlwaysRead bytes is always read. A larger one must not be more than
+/// kBestPacking times as large as its file, which is the best ratio of deflate.
 constexpr double kAlwaysRead = 64 << 20, kBestPacking = 1032;
 
 struct DatasetInfo {
@@ -53,7 +53,8 @@ DatasetInfo Describe(hid_t loc_id, const char* name) {
   return info;
 }
 
-// Aborts where the file cannot hold what the dataset promises. Bytes in other files are not judged.
+// Aborts if the dataset's declared size cannot be in the file. Data in external files is not
+// checked.
 void CheckStored(hid_t loc_id, const char* name, int64_t count, size_t type_size) {
   const double bytes = static_cast<double>(count) * static_cast<double>(type_size);
   if (bytes <= kAlwaysRead) return;
@@ -70,7 +71,8 @@ void CheckStored(hid_t loc_id, const char* name, int64_t count, size_t type_size
       << " bytes in a file of " << size;
 }
 
-// The dataset's shape, each size and their product within what a blob and the file can hold.
+// Returns the dataset's shape. Checks that the sizes and their product fit in a blob and can be in
+// the file.
 std::vector<int> ShapeOf(hid_t loc_id, const char* name, const DatasetInfo& info) {
   std::vector<int> shape;
   int64_t count = 1;
@@ -85,7 +87,7 @@ std::vector<int> ShapeOf(hid_t loc_id, const char* name, const DatasetInfo& info
   return shape;
 }
 
-// Whether its strings are of various lengths: what is read of them are pointers.
+// Whether the strings have variable length. Reading them gives pointers.
 bool HoldsPointers(hid_t loc_id, const char* name) {
   const hid_t dataset = H5Dopen2(loc_id, name, H5P_DEFAULT);
   const hid_t type = H5Dget_type(dataset);
@@ -101,7 +103,7 @@ string ShapeText(const std::vector<int>& shape) {
   return text.str();
 }
 
-// Without the time of day, so that equal values make equal files.
+// Writes no time stamp, so that equal values give equal files.
 void MakeDataset(hid_t loc_id, const string& name, hid_t type, const std::vector<hsize_t>& dims,
                  const void* values) {
   const QuietHdf5 quiet;
@@ -125,7 +127,7 @@ hid_t NativeType(double) { return H5T_NATIVE_DOUBLE; }
 }  // namespace
 
 hid_t hdf5_open_file(const string& filename, const string& what) {
-  std::error_code unknown;  // such as that the name is too long
+  std::error_code unknown;  // for example, the name is too long
   const std::filesystem::file_status status = std::filesystem::status(filename, unknown);
   CHECK(std::filesystem::exists(status)) << what << layrub::FileNotFound(filename);
   CHECK(std::filesystem::is_regular_file(status))
@@ -189,7 +191,7 @@ string hdf5_load_string(hid_t loc_id, const string& dataset_name) {
   string text(info.type_size + 1, '\0');
   CHECK_GE(H5LTread_dataset_string(loc_id, dataset_name.c_str(), text.data()), 0)
       << "Failed to read HDF5 dataset " << dataset_name;
-  return text.c_str();  // up to the terminator that is part of the dataset
+  return text.c_str();  // without the terminator, which is part of the dataset
 }
 
 void hdf5_save_string(hid_t loc_id, const string& dataset_name, const string& s) {

@@ -1,4 +1,4 @@
-// HDF5 files as they are written: by a driver that HDF5 gives its bytes to.
+// Writes HDF5 files through our own HDF5 file driver.
 #ifdef USE_HDF5
 #include <unistd.h>
 
@@ -17,19 +17,19 @@ namespace caffe {
 
 namespace {
 
-/// Where the bytes go. HDF5's own drivers report an error to HDF5, which then can neither close the
-/// file nor forget it: it writes once more, and crashes, when the process ends. This one keeps the
-/// first error to itself and drops what comes after.
+/// The destination of the bytes. HDF5's own drivers report a write error to HDF5, which then cannot
+/// close the file, and writes to it again and crashes when the process ends. This driver records
+/// the first error and discards later writes.
 struct Sink {
   int fd;
   int error = 0;
 };
 
-/// A file as HDF5 sees it; the first member is HDF5's.
+/// The driver's file object; HDF5 requires the first member.
 struct DriverFile {
   H5FD_t hdf5;
   Sink* sink;
-  haddr_t end_of_space = 0;  ///< of what HDF5 has allotted
+  haddr_t end_of_space = 0;  ///< end of the space that HDF5 has allocated
   haddr_t end_of_file = 0;
 };
 
@@ -74,7 +74,7 @@ herr_t Read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t at, size_t bytes, void* to)
     at += static_cast<haddr_t>(got);
     bytes -= static_cast<size_t>(got);
   }
-  std::memset(next, 0, bytes);  // behind the end of the file
+  std::memset(next, 0, bytes);  // beyond the end of the file
   return 0;
 }
 
@@ -104,13 +104,13 @@ herr_t Truncate(H5FD_t* file, hid_t, hbool_t) {
   return 0;
 }
 
-/// Registered at the first use, for the life of the process.
+/// Returns the driver's id. It is registered at the first use, for the lifetime of the process.
 hid_t Driver() {
   static const hid_t driver = [] {
     static H5FD_class_t description = {};  // HDF5 may keep the pointer
 #if H5_VERSION_GE(1, 13, 0)
     description.version = H5FD_CLASS_VERSION;
-    description.value = static_cast<H5FD_class_value_t>(600);  // 512 and more are for users
+    description.value = static_cast<H5FD_class_value_t>(600);  // values from 512 on are for users
 #endif
     description.name = "layrub";
     description.maxaddr = kLargest;

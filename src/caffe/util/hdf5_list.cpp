@@ -11,7 +11,8 @@ namespace caffe {
 
 namespace {
 
-/// Of a line that names no file, and whose words all do, these words.
+/// Returns the words of a line that does not name a file itself but whose words all do; else
+/// nothing.
 vector<string> WordsThatAreFiles(const string& line) {
   std::error_code missing;
   if (std::filesystem::exists(line, missing)) return {};

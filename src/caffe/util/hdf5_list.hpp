@@ -6,9 +6,9 @@
 
 namespace caffe {
 
-/// The files that a text file names, one in each line, in its order; or several, as Caffe takes
-/// them, where a line with blanks is the name of none. Aborts where there are none, or where
-/// `source` is no text; `what` begins the message: "Layer h: ".
+/// Returns the files that the text file `source` names, one per line, in order. A line with blanks
+/// that is not the name of a file may name several files, as in Caffe. Aborts if there are no files
+/// or `source` is not text; the message starts with `what`, such as "Layer h: ".
 std::vector<std::string> ReadHdf5List(const std::string& source, const std::string& what);
 
 }  // namespace caffe

@@ -21,7 +21,7 @@ namespace caffe {
 
 namespace {
 
-// True when the file name ends in the encoding; "jpg" and "jpeg" are one.
+// Whether the file name ends in the encoding; "jpg" and "jpeg" are the same.
 bool HasExtension(const string& filename, string encoding) {
   const size_t dot = filename.rfind('.');
   string extension = dot == string::npos ? filename : filename.substr(dot + 1);
@@ -32,8 +32,8 @@ bool HasExtension(const string& filename, string encoding) {
   return extension == encoding;
 }
 
-// What `read` returns; no image where OpenCV throws, as it does for one of more pixels than
-// OPENCV_IO_MAX_IMAGE_PIXELS (2^30) allows.
+// Returns the result of `read`, or an empty image if OpenCV throws, for example because the image
+// has more pixels than OPENCV_IO_MAX_IMAGE_PIXELS (2^30).
 template <typename Read>
 cv::Mat OrNone(const Read& read) {
   try {
@@ -46,7 +46,7 @@ cv::Mat OrNone(const Read& read) {
 
 cv::Mat Decode(const Datum& datum, int flags) {
   CHECK(datum.encoded()) << "Datum not encoded";
-  const FailureScope scope("an encoded image");  // libraries for images end in assertions
+  const FailureScope scope("an encoded image");  // image libraries may fail in assertions
   const std::vector<char> bytes(datum.data().begin(), datum.data().end());
   const cv::Mat image =
       OrNone([&] { return bytes.empty() ? cv::Mat() : cv::imdecode(bytes, flags); });
@@ -54,13 +54,13 @@ cv::Mat Decode(const Datum& datum, int flags) {
   return image;
 }
 
-// True when the file has gray values of 8 bits, and nothing else.
+// Whether the file is an 8-bit grayscale image.
 bool IsGray(const string& filename) {
   const cv::Mat image = OrNone([&] { return cv::imread(filename, cv::IMREAD_UNCHANGED); });
   return image.type() == CV_8UC1 && !image.empty();
 }
 
-// False where OpenCV cannot write such files.
+// Returns false if OpenCV cannot write this encoding.
 bool Encode(const cv::Mat& image, const string& encoding, std::vector<uchar>* bytes) {
   const string extension = "." + encoding;
   try {
@@ -71,7 +71,8 @@ bool Encode(const cv::Mat& image, const string& encoding, std::vector<uchar>* by
   }
 }
 
-// The datum of `image`, or no change where it could not be decoded.
+// Converts `image` to `datum`. Returns false, without a change, if the image is empty (could not be
+// decoded).
 bool ReplaceByPixels(const cv::Mat& image, Datum* datum) {
   if (!image.empty()) CVMatToDatum(image, datum);
   return !image.empty();
@@ -165,7 +166,7 @@ void CVMatToDatum(const cv::Mat& cv_img, Datum* datum) {
   string* bytes = datum->mutable_data();
   bytes->resize(static_cast<size_t>(plane * cv_img.channels()));
   for (int c = 0; c < cv_img.channels(); ++c) {
-    // A header over the channel's place in the datum; extractChannel writes the pixels there.
+    // A Mat header for the channel's memory in the datum; extractChannel writes into it.
     cv::Mat channel(cv_img.rows, cv_img.cols, CV_8UC1, bytes->data() + c * plane);
     cv::extractChannel(cv_img, channel, c);
   }

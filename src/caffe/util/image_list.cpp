@@ -21,7 +21,7 @@ int Label(const string& text, const string& where) {
   return label;
 }
 
-/// Calls `take` with each line of the text file that is not empty, without blanks at its end.
+/// Calls `take` with each nonempty line of the text file, without trailing blanks.
 template <typename Take>
 void ForLines(const string& source, const string& what, const char* form, const Take& take) {
   string text;

@@ -13,7 +13,7 @@ namespace {
 // A top: which layer, which of its tops.
 typedef std::pair<int, int> TopIndex;
 
-// Who writes each bottom, and how often each top is read.
+// Which top each bottom reads, and how often each top is read.
 struct Readers {
   std::map<TopIndex, TopIndex> writer_of_bottom;  // (layer, bottom) -> top
   std::map<TopIndex, int> readers_of_top;
@@ -28,7 +28,7 @@ bool LossFree(const LayerParameter& layer) {
                      [](float weight) { return weight == 0; });
 }
 
-// Without a loss_weight, such a layer would take 1.
+// Such a layer has a default loss_weight of 1.
 bool IsLoss(const LayerParameter& layer) {
   const string& type = layer.type();
   return type.size() >= 4 && type.compare(type.size() - 4, 4, "Loss") == 0;
@@ -60,7 +60,7 @@ Readers FindReaders(const NetParameter& net) {
 
 void InsertSplits(const NetParameter& param, NetParameter* param_split) {
   Readers readers = FindReaders(param);
-  std::map<TopIndex, int> next_split;  // how many of a top's copies are given away
+  std::map<TopIndex, int> next_split;  // number of a top's copies already assigned
   param_split->CopyFrom(param);
   param_split->clear_layer();
   for (int i = 0; i < param.layer_size(); ++i) {
@@ -75,7 +75,7 @@ void InsertSplits(const NetParameter& param, NetParameter* param_split) {
                           SplitBlobName(writer, layer->bottom(j), top.second, next_split[top]++));
       }
     }
-    bool taken = false;  // a Split has a loss of this layer's
+    bool taken = false;  // a Split layer has taken over a loss of this layer
     for (int j = 0; j < original.top_size(); ++j) {
       const int count = readers.readers_of_top[{i, j}];
       if (count <= 1) continue;

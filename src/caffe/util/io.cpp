@@ -31,7 +31,7 @@ using google::protobuf::io::LimitingInputStream;
 
 namespace {
 
-// A file open for reading, closed at the end of the scope.
+// A file opened for reading. The destructor closes it.
 class InputFile {
  public:
   explicit InputFile(const string& path) {
@@ -57,24 +57,25 @@ class InputFile {
   string error_;
 };
 
-/// No input is read further, be it a device or a pipe without an end.
+/// Limits for any input, including devices and pipes without an end.
 constexpr int64_t kMostBytes = INT_MAX, kMostTextBytes = 1 << 30;
 
-/// How deeply messages of a text lie in each other at most, as those of a binary file. A parser
-/// calls itself for each.
+/// Maximum nesting depth of messages in a text, the same as in a binary file. The parser is
+/// recursive.
 constexpr int kDeepest = 100;
 
 string TooLarge(const string& filename, int64_t most) {
   return filename + ": has more than " + std::to_string(most) + " bytes";
 }
 
-/// What a file is that begins like this, where it is no text that protobuf could parse; else "".
-string NoText(const string& begin) {
+/// Describes a file that starts like this if it is not a text that protobuf can parse; else returns
+/// "".
+string DescribeNonText(const string& begin) {
   const auto begins = [&](const char* bytes) { return begin.rfind(bytes, 0) == 0; };
   if (begins("\xFF\xFE") || begins("\xFE\xFF"))
     return "is text in UTF-16; save it as UTF-8 or ASCII";
   if (begins("\x89HDF")) return "is an HDF5 file; a prototxt, which is text, is needed here";
-  char quote = 0;  // of the string around a character, in which there may be any but '\0'
+  char quote = 0;  // the quote of the enclosing string, in which any character but '\0' is allowed
   const bool text = std::none_of(begin.begin(), begin.end(), [&](char c) {
     const bool control = c >= 0 && c < ' ' && (c == '\0' || strchr("\t\n\v\f\r", c) == nullptr);
     if (c == quote) {
@@ -89,9 +90,9 @@ string NoText(const string& begin) {
          "needed here";
 }
 
-// The readers return an error text, empty when all went well.
+// The readers return an error message, empty on success.
 
-/// The whole file as text, without UTF-8's byte order mark.
+/// Reads the whole file, without UTF-8's byte order mark.
 string ReadText(const string& filename, string* text) {
   const InputFile file(filename);
   if (!file.error().empty()) return file.error();
@@ -99,7 +100,7 @@ string ReadText(const string& filename, string* text) {
   const void* data;
   for (int size; stream.Next(&data, &size);) {
     const string piece(static_cast<const char*>(data), size);
-    if (const string what = NoText(piece); !what.empty()) return filename + ": " + what;
+    if (const string what = DescribeNonText(piece); !what.empty()) return filename + ": " + what;
     *text += piece;
     if (static_cast<int64_t>(text->size()) > kMostTextBytes)
       return TooLarge(filename, kMostTextBytes);
@@ -119,17 +120,17 @@ string ParseText(const string& filename, Message* proto, TextPlaces* places,
     google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
     places->reset(new TextFormat::ParseInfoTree);
     TextFormat::Parser parser;
-    parser.AllowUnknownField(true);  // all of them are told, not the first
+    parser.AllowUnknownField(true);  // so that all of them are reported, not only the first
     parser.SetRecursionLimit(kDeepest);
     parser.RecordErrorsTo(&problems);
     parser.WriteLocationsTo(places->get());
     parsed = parser.Parse(&stream, proto);
-  } while (!parsed && problems.TakeOutUnknownValue(&text));
+  } while (!parsed && problems.BlankOutUnknownValue(&text));
   if (review) review(*places, &problems);
   const string told = problems.text();
   if (!told.empty()) return told;
   if (!parsed) return filename + ": cannot be parsed";
-  problems.WarnOfForks();
+  problems.WarnAboutForkFields();
   return "";
 }
 
@@ -165,7 +166,7 @@ string ParseFields(const string& filename, const string& type, const ReadField& 
   LimitingInputStream limited(&stream, most + 1);
   bool parsed = true;
   for (bool ended = false; parsed && !ended;) {
-    CodedInputStream coded(&limited);  // counts in 32 bits: one for each field
+    CodedInputStream coded(&limited);  // one stream per field, since it counts in 32 bits
     coded.SetTotalBytesLimit(INT_MAX);
     const uint32_t tag = coded.ReadTag();
     ended = tag == 0;
@@ -173,7 +174,7 @@ string ParseFields(const string& filename, const string& type, const ReadField& 
   }
   if (stream.GetErrno() != 0) return "Cannot read " + filename + ": " + strerror(stream.GetErrno());
   if (limited.ByteCount() > most) return TooLarge(filename, most);
-  // To skip a field may lead beyond the end of a file that is cut off.
+  // Skipping a field may go beyond the end of a truncated file.
   if (file.size() > 0 && limited.ByteCount() > file.size())
     return NotParsed(filename, type, file.size());
   return parsed ? "" : NotParsed(filename, type, limited.ByteCount());
@@ -188,7 +189,7 @@ void SucceededOrDie(const string& error) {
   if (!error.empty()) LOG(FATAL) << error;
 }
 
-// Lets `write` fill the file. It returns an error text, empty when all went well.
+// Lets `write` fill the file. `write` returns an error message, empty on success.
 template <typename Write>
 void Fill(AtomicFile* file, const Write& write) {
   FileOutputStream stream(file->fd());
@@ -241,7 +242,7 @@ void PrintToFile(const Message& proto, const char* filename) {
 }  // namespace
 
 void WriteProtoToTextFile(const Message& proto, const char* filename) {
-  // Where a net was read from is not for other programs, which do not know the field.
+  // Removes the origins, which other programs do not know.
   if (const auto* net = dynamic_cast<const NetParameter*>(&proto)) {
     PrintToFile(WithoutOrigins(*net), filename);
   } else if (const auto* solver = dynamic_cast<const SolverParameter*>(&proto)) {

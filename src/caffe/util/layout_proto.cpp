@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kMostLevels = 6;
 
-/// A prototxt may say anything.
+/// Checks a layout from a prototxt, which may contain anything.
 void CheckLayout(const layrub::Layout& layout, const DeviceLayout& proto) {
   CHECK_LE(proto.level_size(), kMostLevels) << "layout: there are more than 64 devices.";
   const auto dims = static_cast<int>(layout.dims.size());

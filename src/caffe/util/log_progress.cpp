@@ -15,7 +15,7 @@ template <typename Length>
 Length LengthOf(void (Logger::*)(bool, time_t, const char*, Length));
 using MessageLength = decltype(LengthOf(&Logger::Write));  // int before glog 0.6
 
-/// The logger of files, to which glog gives each message before it writes it to stderr.
+/// Wraps glog's file logger, which gets each message before it is written to stderr.
 class WipingLogger : public Logger {
  public:
   explicit WipingLogger(Logger* files) : files_(files) {}

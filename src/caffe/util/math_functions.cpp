@@ -17,8 +17,7 @@ namespace caffe {
 
 namespace {
 
-// BLAS and MKL name a function once for each type; these overloads let the templates below pick
-// one.
+// BLAS and MKL have one function name per type; these overloads let the templates below pick one.
 void Gemv(CBLAS_TRANSPOSE ta, int m, int n, float alpha, const float* a, const float* x, float beta,
           float* y) {
   CheckRoomForBlas();

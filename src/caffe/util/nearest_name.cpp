@@ -14,7 +14,7 @@ std::string InLowerCase(std::string text) {
   return text;
 }
 
-/// How many letters have to be put in, left out or replaced to make `a` of `b` (Levenshtein 1966).
+/// The number of insertions, deletions and replacements that turn `b` into `a` (Levenshtein 1966).
 size_t Distance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
@@ -35,7 +35,7 @@ size_t Distance(const std::string& a, const std::string& b) {
 std::string NearestName(const std::string& name, const std::vector<std::string>& known) {
   const std::string letters = InLowerCase(name);
   std::string nearest;
-  // Two letters in the wrong order are two away.
+  // Two swapped letters count as a distance of two.
   size_t least = name.size() < 4 ? 2 : std::max<size_t>(3, name.size() / 3 + 1);
   for (const std::string& candidate : known) {
     const size_t distance = Distance(InLowerCase(candidate), letters);

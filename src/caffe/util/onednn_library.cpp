@@ -11,31 +11,32 @@
 namespace caffe {
 namespace {
 
-/// Threads of GCC's OpenMP, when they have nothing to do, turn in a loop for a while, in which
-/// those of loops and products want the processor. It reads how they wait when it is loaded.
-class WaitingWithoutLoops {
+/// While this object exists, the environment tells GCC's OpenMP not to spin. By default its idle
+/// threads spin for a while and take the processor from other threads. OpenMP reads the setting
+/// when it is loaded.
+class NoSpinScope {
  public:
-  WaitingWithoutLoops() {
+  NoSpinScope() {
     for (const char* name : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"})
       said_ |= std::getenv(name) != nullptr;
     if (!said_) setenv("OMP_WAIT_POLICY", "passive", 0);
   }
-  ~WaitingWithoutLoops() {
+  ~NoSpinScope() {
     if (!said_) unsetenv("OMP_WAIT_POLICY");
   }
 
  private:
-  bool said_ = false;  ///< by the user
+  bool said_ = false;  ///< the user has set one of the variables
 };
 
-/// Opened at the first use, not when the program starts: so it can be told how to wait, and
-/// programs that compute nothing do not load oneDNN.
+/// Opens the library. This happens at the first use, not at program start, so that
+/// NoSpinScope takes effect and programs that compute nothing do not load oneDNN.
 void* Open() {
 #ifndef USE_ONEDNN
   return nullptr;
 #endif
-  const WaitingWithoutLoops waiting;
-  const std::string path = layrub::BesideLibrary("libcaffe_onednn.so");
+  const NoSpinScope waiting;
+  const std::string path = layrub::PathBesideLibrary("libcaffe_onednn.so");
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     LOG(WARNING) << "Convolutions and products run without oneDNN: " << dlerror();

@@ -10,16 +10,17 @@
 
 namespace caffe {
 
-/// What a text says of each layer of a net, and upgrades do not keep: where it is written, as
-/// "net.prototxt:12" (LayerParameter.origin), and a type of the V1 format that is not known.
+/// Information about a net's layers that upgrades would lose: where each is written, as
+/// "net.prototxt:12" (LayerParameter.origin), and unknown layer types of the V1 format.
 class Origins {
  public:
-  /// `places` are those of the fields of `net`, as it was read from the text `file`.
+  /// `places` are the positions of the fields of `net`, which was read from the text file `file`.
   Origins(const std::string& file, const google::protobuf::TextFormat::ParseInfoTree& places,
           const NetParameter& net);
-  /// The layer of the V1 format with this index is of a type that is not known.
+  /// Records that the V1 layer with this index has an unknown type.
   void AddUnknownType(int index, const std::string& type);
-  /// `net` is the same after upgrades, which may have added layers and left some out.
+  /// Sets the origins in `net`, the same net after upgrades, which may have added or removed
+  /// layers.
   void Set(NetParameter* net) const;
 
  private:
@@ -28,15 +29,15 @@ class Origins {
     std::string unknown_type;
   };
   std::vector<Entry> layers_;  ///< in order
-  size_t new_layers_ = 0;      ///< of them, not of the V1 format
+  size_t new_layers_ = 0;      ///< those of them in the current format
 };
 
-/// Sets SolverParameter.origin of a solver read from `file`, and the origins in the nets that are
-/// its fields.
+/// Sets SolverParameter.origin of a solver read from `file`, and the origins in the nets in its
+/// fields.
 void SetOrigins(const std::string& file, const google::protobuf::TextFormat::ParseInfoTree& places,
                 SolverParameter* solver);
 
-/// A copy as a person would write it.
+/// Returns a copy without the origin fields, as a person would write it.
 NetParameter WithoutOrigins(const NetParameter& net);
 SolverParameter WithoutOrigins(const SolverParameter& solver);
 

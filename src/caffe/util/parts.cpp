@@ -38,7 +38,7 @@ bool PartsScope<Dtype>::Active() {
 template <typename Dtype>
 const layrub::Layout* PartsScope<Dtype>::LayoutOf(const Blob<Dtype>* blob) {
   const PartsScope* const scope = Current<Dtype>();
-  if (scope == nullptr) return nullptr;  // a layer fills something later on
+  if (scope == nullptr) return nullptr;  // a layer fills a blob after its setup
   const auto& blobs = scope->layer_->blobs();
   for (size_t i = 0; i < std::min(blobs.size(), scope->layouts_.size()); ++i) {
     if (blobs[i].get() == blob && !scope->layouts_[i].levels.empty()) return &scope->layouts_[i];

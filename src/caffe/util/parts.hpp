@@ -6,8 +6,8 @@
 
 namespace caffe {
 
-/// While a layer is set up that is one of those of several devices: which part of a whole parameter
-/// each of its blobs is (ParamSpec::layout). On this thread.
+/// Tells, while the layer of one device of several is set up, which part of a whole parameter each
+/// of its blobs is (ParamSpec::layout). Applies to the calling thread.
 template <typename Dtype>
 class PartsScope {
  public:
@@ -15,7 +15,7 @@ class PartsScope {
   ~PartsScope();
 
   static bool Active();
-  /// Null: the blob is no parameter of the layer, or all of one.
+  /// Returns null if the blob is not a parameter of the layer, or if it is a whole one.
   static const layrub::Layout* LayoutOf(const Blob<Dtype>* blob);
   static int Rank();
 
@@ -27,7 +27,7 @@ class PartsScope {
   DISABLE_COPY_AND_ASSIGN(PartsScope);
 };
 
-/// Copies what device `rank` has of the whole array. The other way round: ForEachOwnRow.
+/// Copies the part of the whole array that device `rank` has. For the reverse, see ForEachOwnRow.
 template <typename Dtype>
 void CopyPart(const Dtype* whole, const layrub::Layout& layout, int rank, Dtype* part);
 

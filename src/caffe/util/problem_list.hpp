@@ -6,16 +6,17 @@
 
 namespace caffe {
 
-/// So many problems of a file are told.
-inline constexpr size_t kMostProblemsTold = 20;
+/// Maximum number of problems of a file that are reported.
+inline constexpr size_t kMaxReportedProblems = 20;
 
-/// A line for each, at most kMostProblemsTold, then how many more; "" where there is none.
+/// Returns one line for each problem, at most kMaxReportedProblems, and then how many more there
+/// are. Returns "" if there are none.
 inline std::string ProblemList(const std::vector<std::string>& problems) {
   std::string text;
-  for (size_t i = 0; i < problems.size() && i < kMostProblemsTold; ++i)
+  for (size_t i = 0; i < problems.size() && i < kMaxReportedProblems; ++i)
     text += (i == 0 ? "" : "\n") + problems[i];
-  if (problems.size() <= kMostProblemsTold) return text;
-  return text + "\n... and " + std::to_string(problems.size() - kMostProblemsTold) + " more";
+  if (problems.size() <= kMaxReportedProblems) return text;
+  return text + "\n... and " + std::to_string(problems.size() - kMaxReportedProblems) + " more";
 }
 
 }  // namespace caffe

@@ -38,14 +38,14 @@ void CompleteSnapshotPrefix(const string& param_file, SolverParameter* param) {
   }
 }
 
-// A net that is a text, or lies in one.
+// A net that is a text file or a field of one.
 struct NetOfText {
   NetParameter* net;
   const TextFormat::ParseInfoTree* places;
   std::map<int, string> unknown_types;  // by the index of the V1 layer
 };
 
-// Finds, by their places in a text, the layers that unknown parts of it belong to.
+// Finds the layers to which unknown parts of a text belong, by their positions.
 class LayersOfText {
  public:
   LayersOfText(const Message& text, const TextPlaces& places, std::vector<NetOfText>* nets) {
@@ -53,7 +53,7 @@ class LayersOfText {
     for (NetOfText& net : *nets) AddLayers(&net);
   }
 
-  // What else is to be said of a field that is not known.
+  // Returns additional information about an unknown field.
   string Hint(const TextProblems::Unknown& part) {
     const Found* found = At(part);
     if (found == nullptr || found->layer.type().empty()) return "";
@@ -64,7 +64,7 @@ class LayersOfText {
            "do without them.";
   }
 
-  // A layer whose type is not known has the unknown name of it.
+  // The unknown part may be the type of the layer itself.
   bool Has(const TextProblems::Unknown& part, const OnlyShapesMatter& is_wanted) {
     Found* found = At(part);
     if (found == nullptr) return false;
@@ -79,7 +79,7 @@ class LayersOfText {
  private:
   using Place = std::pair<int, int>;  // line and column
   struct Found {
-    NetOfText* net;  // null where what begins here is no layer
+    NetOfText* net;  // null if no layer begins here
     int index;
     LayerParameter layer;
   };
@@ -90,7 +90,7 @@ class LayersOfText {
     return {place.line, place.column};
   }
 
-  // What begins behind a layer does not belong to it.
+  // Adds the places where other messages begin, which end the preceding layer.
   void AddBounds(const Message& message, const TextFormat::ParseInfoTree& places) {
     std::vector<const FieldDescriptor*> fields;
     message.GetReflection()->ListFields(message, &fields);
@@ -138,7 +138,7 @@ void ExcuseUnknownParts(const Message& text, const TextPlaces& places,
   problems->Explain([&](const TextProblems::Unknown& part) { return layers.Hint(part); });
 }
 
-// The nets that are fields of a solver.
+// Returns the nets in the fields of a solver.
 std::vector<NetOfText> NetsOf(SolverParameter* solver, const TextPlaces& places) {
   std::vector<NetOfText> nets;
   const auto add = [&](const char* field, int index, NetParameter* net) {
@@ -152,7 +152,7 @@ std::vector<NetOfText> NetsOf(SolverParameter* solver, const TextPlaces& places)
   return nets;
 }
 
-// Upgrades a net, and says of its layers where they are and what the text calls their types.
+// Upgrades a net and sets the origins and unknown types of its layers.
 void Upgrade(const string& file, const NetOfText& text) {
   Origins origins(file, *text.places, *text.net);
   for (const auto& [index, type] : text.unknown_types) origins.AddUnknownType(index, type);

@@ -33,7 +33,7 @@ bool MovesNothing(const Layout& from, const Layout& to, const std::vector<Transf
   });
 }
 
-/// Of a message, as MPI counts in int.
+/// Maximum bytes of a message, since MPI counts in int.
 constexpr size_t kMostBytes = size_t{1} << 28;
 
 void SendInPieces(layrub::Communicator* communicator, int to, const std::string& bytes) {
@@ -73,7 +73,7 @@ Redistribution::Redistribution(const Layout& from, const Layout& to) {
     layouts.push_back(std::move(next));
   }
   nothing_ = stages_.empty();
-  received_ = MostReceived(from, to);
+  received_ = MaxReceived(from, to);
   for (size_t i = 0; i + 1 < stages_.size(); ++i)
     room_ = std::max(room_, Product(stages_[i].to_dims));
   CHECK_LE(stages_.size(), 2u);

@@ -25,7 +25,7 @@ std::string StateOf(Caffe::RNG* random) {
 }
 
 bool SetState(const std::string& state, Caffe::RNG* random) {
-  std::istringstream text(state + " ");  // the last number, too, ends before the text does
+  std::istringstream text(state + " ");  // so that the last number, too, is followed by a blank
   text.imbue(std::locale::classic());
   rng_t generator;
   text >> generator;

@@ -10,8 +10,8 @@
 
 namespace caffe {
 
-/// Calls `row(from, to, count)` for each row of numbers of a transfer that lie one after the other,
-/// in the order of both sides. Strides are those of the two arrays.
+/// Calls row(from, to, count) for each run of `count` values of a transfer that is contiguous in
+/// both arrays, in the order of both. `from` and `to` are indices into the two arrays.
 template <typename Row>
 void ForEachRow(const layrub::Transfer& transfer, const std::vector<int64_t>& from_dims,
                 const std::vector<int64_t>& to_dims, const Row& row, size_t dim = 0,
@@ -20,7 +20,7 @@ void ForEachRow(const layrub::Transfer& transfer, const std::vector<int64_t>& fr
     row(from, to, int64_t{1});
     return;
   }
-  // From `dim` on, all of both sides: one row.
+  // Dimensions that are transferred whole are merged into one row.
   const auto whole = [&](size_t d) {
     const std::vector<layrub::Run>& runs = transfer.runs[d];
     return runs.size() == 1 && runs[0].count == from_dims[d] && runs[0].count == to_dims[d];
@@ -45,7 +45,7 @@ void ForEachRow(const layrub::Transfer& transfer, const std::vector<int64_t>& fr
   }
 }
 
-/// What device `rank` has of a whole array of this layout, which begins as all have all of it.
+/// Returns the transfer from the whole array to the part that device `rank` has in this layout.
 inline layrub::Transfer PartOf(const layrub::Layout& layout, int rank) {
   CHECK_LT(rank, layout.devices()) << "layout: the net is for fewer devices.";
   layrub::Layout all = layout;
@@ -60,8 +60,8 @@ inline layrub::Transfer PartOf(const layrub::Layout& layout, int rank) {
   return {};
 }
 
-/// Calls `row(begin, own, count)` for each row of numbers that device `rank` has of the whole
-/// array, from index `begin` of that on, and from index `own` of what it has.
+/// Calls row(begin, own, count) for each row of values that device `rank` has. `begin` is the row's
+/// index in the whole array, `own` its index in the device's part.
 template <typename Row>
 void ForEachOwnRow(const layrub::Layout& layout, int rank, const Row& row) {
   ForEachRow(PartOf(layout, rank), layout.dims, LocalDims(layout), row);

@@ -14,7 +14,8 @@ namespace caffe {
 
 namespace {
 
-/// A signal, what it asks for, and whether it has come. The handler reads and writes it.
+/// A signal, the action it requests, and whether it has been raised. The signal handler reads and
+/// writes it.
 struct Request {
   int signal;
   const char* name;
@@ -23,11 +24,11 @@ struct Request {
   struct sigaction previous = {};
 };
 
-// The first that is raised is reported first.
+// If several are raised, the first in this list is reported first.
 Request requests[] = {
     {SIGHUP, "SIGHUP"}, {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}};
-int handled = 0;                        // how many of them; 0: there is no SignalHandler
-volatile sig_atomic_t may_end = false;  // the process may be ended here
+int handled = 0;                        // number of handled requests; 0: there is no SignalHandler
+volatile sig_atomic_t may_end = false;  // the handler may end the process
 volatile sig_atomic_t training = false;
 volatile sig_atomic_t stopping = false;
 
@@ -37,7 +38,7 @@ void EndAtOnce(const Request& request) {
   for (const char* text :
        {static_cast<const char*>(program_invocation_short_name), ": ended at once by ",
         request.name, stopping ? ", the second request to stop.\n" : " before training began.\n"}) {
-    if (write(STDERR_FILENO, text, strlen(text)) < 0) break;  // there is nobody to tell
+    if (write(STDERR_FILENO, text, strlen(text)) < 0) break;  // nothing can be done
   }
   _exit(128 + request.signal);
 }

@@ -5,8 +5,8 @@
 
 namespace caffe {
 
-/// This thread's solver, among those that train together. Devices among which one net is divided
-/// are one solver.
+/// Returns the number of this thread's solver among those that train together. Devices that share
+/// one divided net count as one solver.
 inline int NumberOfSolver() { return Caffe::solver_rank() % Caffe::solver_count(); }
 
 }  // namespace caffe

@@ -11,12 +11,12 @@
 
 namespace caffe {
 
-/// Says on which line each field of a text is.
+/// The line and column of each field of a text.
 using TextPlaces = std::unique_ptr<google::protobuf::TextFormat::ParseInfoTree>;
-/// Looks at what is wrong with a text before it is told, and may excuse some of it.
+/// Inspects the problems of a text before they are reported, and may excuse some.
 using ReviewProblems = std::function<void(const TextPlaces& places, TextProblems* problems)>;
 
-/// As ReadProtoFromTextFileOrDie.
+/// ReadProtoFromTextFileOrDie, which also sets `places`.
 void ReadTextFileOrDie(const std::string& filename, google::protobuf::Message* proto,
                        TextPlaces* places, const ReviewProblems& review = {});
 

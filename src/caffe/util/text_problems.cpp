@@ -31,8 +31,8 @@ std::vector<string> FieldsOf(const Descriptor* type) {
   return names;
 }
 
-// The enumerations of fields with this name, as "MAX, AVE, STOCHASTIC", and the messages that have
-// them: protobuf names the field alone.
+// Returns the enumerations of all fields with this name, as "MAX, AVE, STOCHASTIC", with the
+// messages that have them. Needed because protobuf reports only the field.
 std::map<string, string> EnumsOf(const string& field) {
   std::map<string, string> messages;
   const google::protobuf::FileDescriptor* file = NetParameter::descriptor()->file();
@@ -60,8 +60,8 @@ string ValuesFor(const string& field) {
   return known.empty() ? "" : known + ".";
 }
 
-// What to write where a layer's type is of the other format: a string in `layer`, a word in the
-// older `layers`. "" for other messages.
+// Returns what to write if a layer's type has the other format: a string in `layer`, a word in the
+// older `layers`. Returns "" for other messages.
 string OtherFormat(const string& text) {
   static const std::regex word("Expected string, got: ([A-Z_0-9]+)");
   static const std::regex quoted("Expected integer or identifier, got: [\"'](.*)[\"']");
@@ -83,8 +83,8 @@ string OtherFormat(const string& text) {
   return "";
 }
 
-// Where the tokenizer's line and column are in the text. It goes on to the next multiple of 8 at a
-// tab.
+// Converts the tokenizer's line and column to an offset in the text. A tab advances the column to
+// the next multiple of 8.
 size_t OffsetOf(const string& text, int line, int column) {
   size_t at = 0;
   for (; line > 0; --line) at = text.find('\n', at) + 1;
@@ -108,7 +108,7 @@ void TextProblems::Add(int line, int column, const string& text) {
 }
 
 void TextProblems::AddError(int line, int column, const string& text) {
-  // What protobuf found is the empty token at the end.
+  // Protobuf reports the end of the text as an empty token.
   static const std::regex at_end(".*(found \"\"\\.?|got: )");
   static const std::regex value("Unknown enumeration value of \"(.*)\" for field \"(.*)\"\\.");
   static const std::regex list(
@@ -122,10 +122,10 @@ void TextProblems::AddError(int line, int column, const string& text) {
         "messages lie in each other more deeply than any that is known here. Is a closing brace "
         "missing?");
   } else if (text.starts_with("Interpreting non ascii codepoint")) {
-    // One for each byte, and then what the parser makes of them.
+    // Protobuf reports each byte, and then consequential errors; only the first is kept.
     if (problems_.empty()) {
       Add(line, column,
-          "a character outside of ASCII where none may be; quotes must be straight ones, \" or '");
+          "a character outside of ASCII is not allowed here; use straight quotes, \" or '");
       broken_ = true;
     }
   } else if (broken_) {
@@ -175,13 +175,13 @@ void TextProblems::AddUnknown(int line, int column, const string& type, const st
   problems_.back().unknown.field = field;
 }
 
-bool TextProblems::TakeOutUnknownValue(string* text) {
+bool TextProblems::BlankOutUnknownValue(string* text) {
   constexpr size_t kMost = 1000;
   if (problems_.empty() || values_.size() == kMost) return false;
   Problem problem = problems_.back();
   Unknown& unknown = problem.unknown;
   if (unknown.value.empty()) return false;
-  // Protobuf tells of the token behind the value.
+  // Protobuf reports the position of the token after the value.
   using google::protobuf::io::Tokenizer;
   google::protobuf::io::ArrayInputStream stream(text->data(), static_cast<int>(text->size()));
   NoErrors ignored;
@@ -241,16 +241,15 @@ void TextProblems::Explain(const std::function<string(const Unknown&)>& hint) {
   }
 }
 
-void TextProblems::WarnOfForks() const {
+void TextProblems::WarnAboutForkFields() const {
   for (const auto& [name, hint] : hints_) {
     LOG(WARNING) << hint.place << ": " << hint.text
                  << (hint.times > 1 ? " (" + std::to_string(hint.times) + " times)." : ".");
   }
 }
 
-/// What the file is where its fields are those of a solver instead of a net, or the other way
-/// round.
-string TextProblems::OfAnotherMessage() const {
+/// Explains a file whose fields are those of a solver instead of a net, or vice versa.
+string TextProblems::DescribeWrongMessage() const {
   const bool net = message_ == NetParameter::descriptor();
   if (!net && message_ != SolverParameter::descriptor()) return "";
   const Descriptor* other = net ? SolverParameter::descriptor() : NetParameter::descriptor();
@@ -270,7 +269,7 @@ string TextProblems::text() const {
   std::vector<Problem> all = values_;
   all.insert(all.end(), problems_.begin(), problems_.end());
   if (all.empty()) return "";
-  if (const string other = OfAnotherMessage(); !other.empty()) return other;
+  if (const string other = DescribeWrongMessage(); !other.empty()) return other;
   const auto place = [](const Problem& problem) {
     return std::make_pair(problem.unknown.line, problem.unknown.column);
   };

@@ -12,41 +12,41 @@
 
 namespace caffe {
 
-/// What is wrong with a text that protobuf parses, all of it: fields and values of enumerations
-/// that are not known, up to the first place where the text is none. The parser must allow unknown
-/// fields: it then tells of them as warnings, and skips them. Fields that a fork of Caffe has, and
-/// that have no effect here, are warned of instead.
+/// Collects all problems of a text that protobuf parses: unknown fields and enumeration values, up
+/// to the first syntax error. The parser must allow unknown fields; it then reports them as
+/// warnings and skips them. For fields of Caffe's forks that have no effect here, a warning is
+/// logged instead.
 class TextProblems : public google::protobuf::io::ErrorCollector {
  public:
-  /// `file` is what is parsed as `message`.
+  /// `file` is the name of the file that is parsed as `message`.
   TextProblems(const std::string& file, const google::protobuf::Message& message)
       : file_(file), message_(message.GetDescriptor()) {}
 
   void AddError(int line, int column, const std::string& text) override;
   void AddWarning(int line, int column, const std::string& text) override;
 
-  /// Whether the parse has ended at a value that its enumeration does not have. The field is then
-  /// blank in `text`, and another parse comes to what is behind it.
-  bool TakeOutUnknownValue(std::string* text);
+  /// Returns whether the parse stopped at an unknown enumeration value. If so, overwrites the field
+  /// in `text` with blanks, so that parsing again gets past it.
+  bool BlankOutUnknownValue(std::string* text);
 
-  /// Something that the text has and that is not known. Lines and columns are counted from 0.
+  /// An unknown field or value in the text. Lines and columns start at 0.
   struct Unknown {
     int line, column;
-    std::string message;  ///< that should have the field: "ConvolutionParameter"; "" for a value
+    std::string message;  ///< the message with the field: "ConvolutionParameter"; "" for a value
     std::string field;
-    std::string value;  ///< of an enumeration; "" for a field
+    std::string value;  ///< the enumeration value; "" for a field
   };
-  /// What is unknown and excused is no problem, but all of it is one warning, which ends with
-  /// `why`.
+  /// Turns the unknown parts for which `excused` returns true into a single warning, which ends
+  /// with `why`.
   void Excuse(const std::function<bool(const Unknown&)>& excused, const std::string& why);
 
-  /// Adds what `hint` says to the problem of each unknown field.
+  /// Appends hint(unknown) to the problem of each unknown field.
   void Explain(const std::function<std::string(const Unknown&)>& hint);
 
-  /// Logs a warning for each fork's field without effect: its first place, and how often it is
-  /// there.
-  void WarnOfForks() const;
-  /// A line for each problem, as "file:line:column: what", empty where there is none
+  /// Logs a warning for each fork's field without effect, with its first place and its number of
+  /// occurrences.
+  void WarnAboutForkFields() const;
+  /// Returns a line for each problem, as "file:line:column: what"; empty if there are none
   /// (caffe/util/problem_list.hpp).
   std::string text() const;
 
@@ -56,22 +56,22 @@ class TextProblems : public google::protobuf::io::ErrorCollector {
     int times = 0;
   };
   struct Problem {
-    Unknown unknown;  ///< without a field where it is something else
+    Unknown unknown;  ///< `field` is empty for other problems
     std::string text;
   };
 
   void Add(int line, int column, const std::string& text);
   void AddUnknown(int line, int column, const std::string& type, const std::string& field);
   std::string Place(int line, int column) const;
-  std::string OfAnotherMessage() const;
+  std::string DescribeWrongMessage() const;
 
   const std::string file_;
   const google::protobuf::Descriptor* const message_;
-  bool broken_ = false;                ///< a character is outside of what may be there
-  std::vector<Problem> problems_;      ///< of the last parse
-  std::vector<Problem> values_;        ///< unknown ones, taken out of the text
+  bool broken_ = false;                ///< the text has a character that is not allowed
+  std::vector<Problem> problems_;      ///< found by the last parse
+  std::vector<Problem> values_;        ///< unknown values that were removed from the text
   std::map<std::string, Hint> hints_;  ///< by message and field
-  std::set<std::string> unknown_;      ///< fields of message_ itself
+  std::set<std::string> unknown_;      ///< unknown fields of message_ itself
 };
 
 }  // namespace caffe

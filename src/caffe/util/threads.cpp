@@ -23,7 +23,7 @@ int CpuThreads() {
 void SetCpuThreads(int threads) {
   CHECK_GE(threads, 1);
   static std::unique_ptr<tbb::global_control> limit;
-  limit.reset();  // of several the least counts
+  limit.reset();  // TBB uses the smallest of several limits
   limit =
       std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
                                             static_cast<size_t>(std::min(threads, CpuThreads())));

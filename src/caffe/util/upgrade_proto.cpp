@@ -15,12 +15,12 @@ using google::protobuf::FieldDescriptor;
 
 namespace {
 
-// Runs one upgrade of `what` between the two log lines that users and scripts know; `done` is what
-// the second one says of it. A fatal message in between names the file.
+// Runs one upgrade of `what`, between Caffe's two log lines, which users and scripts know; `done`
+// is the text of the second. A fatal message in between names the file.
 template <typename Upgrade>
 bool LoggedUpgrade(const string& what, const string& done, const string& param_file,
                    const Upgrade& upgrade) {
-  const FailureScope scope(FileAtWork{param_file});
+  const FailureScope scope(CurrentFile{param_file});
   LOG(INFO) << "Attempting to upgrade " << what << ": " << param_file;
   if (upgrade()) {
     LOG(INFO) << "Successfully upgraded " << done;
@@ -41,7 +41,8 @@ bool NetNeedsUpgrade(const NetParameter& net_param) {
 
 namespace {
 
-/// What forks write inside of data_param goes to the layer, whose own fields count.
+/// Moves transform_param, which forks write inside data_param, to the layer. Fields that the layer
+/// sets itself take precedence.
 void MoveInnerTransformations(NetParameter* net_param) {
   for (LayerParameter& layer : *net_param->mutable_layer()) {
     if (!layer.data_param().has_transform_param()) continue;
@@ -188,7 +189,7 @@ ParamSpec* ParamAt(LayerParameter* layer, int index) {
   return layer->mutable_param(index);
 }
 
-// What V1 keeps in parallel lists, V2 keeps in one ParamSpec for each blob.
+// Converts V1's parallel lists to V2's ParamSpec for each blob.
 void UpgradeParamSpecs(const V1LayerParameter& v1, LayerParameter* layer) {
   for (int i = 0; i < v1.param_size(); ++i) ParamAt(layer, i)->set_name(v1.param(i));
   for (int i = 0; i < v1.blob_share_mode_size(); ++i) {

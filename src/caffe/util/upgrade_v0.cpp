@@ -146,8 +146,8 @@ void CopyField(const Message& from, const FieldDescriptor& from_field, Message* 
 
 bool IsPadding(const V1LayerParameter& layer) { return layer.layer().type() == "padding"; }
 
-// Lets a convolution or pooling layer that reads a padding layer read its bottom, and pad by
-// itself.
+// Removes a padding layer: its reader, a convolution or pooling layer, reads the padding layer's
+// bottom and pads itself.
 void AbsorbPadding(const V1LayerParameter& padding, V1LayerParameter* reader) {
   const string& type = reader->layer().type();
   CHECK(type == "conv" || type == "pool")
@@ -187,7 +187,7 @@ bool UpgradeV0Net(const NetParameter& v0_net_param, NetParameter* net_param) {
 void UpgradeV0PaddingLayers(const NetParameter& param, NetParameter* param_upgraded_pad) {
   param_upgraded_pad->CopyFrom(param);
   param_upgraded_pad->clear_layers();
-  std::map<string, const V1LayerParameter*> writer;  // null: an input of the net
+  std::map<string, const V1LayerParameter*> writer;  // null for an input of the net
   for (const string& input : param.input()) writer[input] = nullptr;
   for (const V1LayerParameter& original : param.layers()) {
     V1LayerParameter layer = original;

@@ -13,14 +13,14 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// The functions below return false where the bytes are no such thing.
+// The functions below return false if the bytes are invalid.
 
 bool ReadText(CodedInputStream* in, string* text) {
   int size;
   return in->ReadVarintSizeAsInt(&size) && in->ReadString(text, size);
 }
 
-/// Lets `read` read a nested message, to its end.
+/// Lets `read` read a nested message, which it must read to the end.
 template <typename Read>
 bool ReadNested(CodedInputStream* in, const Read& read) {
   int size;
@@ -35,8 +35,8 @@ bool ReadMessage(CodedInputStream* in, google::protobuf::Message* message) {
   return ReadNested(in, [&] { return message->MergePartialFromCodedStream(in); });
 }
 
-/// The fields of a layer up to the end of its message; `read_field` returns whether it could read,
-/// or skip, the field of a tag.
+/// Reads the fields of a layer up to the end of its message. `read_field` returns whether it could
+/// read or skip the field of a tag.
 template <typename ReadField>
 bool ReadFields(CodedInputStream* in, const ReadField& read_field) {
   while (const uint32_t tag = in->ReadTag())
@@ -67,7 +67,7 @@ bool ReadLayer(CodedInputStream* in, LayerParameter* layer) {
   });
 }
 
-/// A type that only forks have is left out.
+/// Skips a type that only forks have.
 bool ReadType(CodedInputStream* in, V1LayerParameter* layer) {
   uint32_t type;
   if (!in->ReadVarint32(&type)) return false;

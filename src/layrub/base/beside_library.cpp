@@ -7,10 +7,11 @@
 
 namespace layrub {
 
-std::string BesideLibrary(const std::string& name) {
+std::string PathBesideLibrary(const std::string& name) {
   Dl_info here;
-  if (!dladdr(reinterpret_cast<void*>(&BesideLibrary), &here)) return name;
-  // As it was given to the loader, which may be a link, or start from where the program started.
+  if (!dladdr(reinterpret_cast<void*>(&PathBesideLibrary), &here)) return name;
+  // The path that the loader was given. It may be a link, or relative to the folder in which the
+  // program started.
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::canonical(here.dli_fname, error);
   const std::filesystem::path library = error ? std::filesystem::path(here.dli_fname) : whole;

@@ -15,15 +15,15 @@ namespace layrub {
 
 namespace {
 
-constexpr size_t kMostText = size_t{1} << 30;
-/// A shell starts the one who writes to a pipe and the one who reads from it in any order.
+constexpr size_t kMaxTextBytes = size_t{1} << 30;
+/// How often to look for the writer of a pipe: a shell may start the reader first.
 constexpr int kTries = 20;
 constexpr auto kBetweenTries = std::chrono::milliseconds(50);
 
-/// Somebody has the other end of the pipe open, or has left something in it.
+/// Whether a writer has the other end of the pipe open, or has left data in it.
 bool HasWriter(int pipe) {
   std::array<int, 2> ends;
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return true;  // then reading tells
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return true;  // read() then finds out
   const ssize_t copied = tee(pipe, ends[1], 1, SPLICE_F_NONBLOCK);
   close(ends[0]);
   close(ends[1]);
@@ -38,7 +38,7 @@ bool FindsWriter(int pipe) {
   return false;
 }
 
-/// What is wrong with it, or "".
+/// Returns why `file` cannot be read, or "".
 std::string WhyNotReadable(int file) {
   struct stat status;
   if (fstat(file, &status) != 0) return std::strerror(errno);
@@ -83,7 +83,7 @@ Result<std::string> ReadText(const std::string& path) {
   ssize_t size = 0;
   while ((size = read(file.value(), piece.data(), piece.size())) > 0) {
     text.append(piece.data(), static_cast<size_t>(size));
-    if (text.size() > kMostText) break;
+    if (text.size() > kMaxTextBytes) break;
   }
   if (size < 0) why = std::strerror(errno);
   if (size > 0) why = "it is larger than a GiB";

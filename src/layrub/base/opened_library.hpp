@@ -5,39 +5,38 @@
 #include <string>
 #include <type_traits>
 
-// Shared libraries that are opened when they are needed first, so that programs start where there
-// are none. A struct has the functions that are called of one:
+// Opens shared libraries when they are first needed, so that programs start on machines that lack
+// them. A struct lists the functions of a library that are called:
 //
 //   #define LAYRUB_SOUND(X) X(snd_, open); X(snd_, play)
 //   struct Sound {
 //     LAYRUB_LIBRARY_FUNCTIONS(LAYRUB_SOUND)
 //   };
-//   std::string VersionOf(const Sound& sound);  // empty if it does not tell, as where it is too
-//   old
+//   std::string VersionOf(const Sound& sound);  // "" if unknown, as where the library is too old
 //
-// has the members `open` and `play`, which point to snd_open and snd_play of the types that the
-// library's header declares, once OpenLibrary<Sound> has found them.
+// Its members `open` and `play` point to snd_open and snd_play, with the types that the library's
+// header declares, once OpenLibrary<Sound> has found them.
 
 namespace layrub {
 
-/// What is said of a library that cannot be used.
-struct LibraryWords {
-  std::string name;    ///< as its makers call it
-  std::string remedy;  ///< what would help, as the end of a sentence
+/// Words for the message about a library that cannot be used.
+struct LibraryDescription {
+  std::string name;    ///< the name that its makers use
+  std::string remedy;  ///< what would help; the end of a sentence
 };
 
-/// One open file.
+/// An open shared library.
 class OpenedLibrary {
  public:
-  /// Without a slash in its name `file` is looked for as the loader does it: in LD_LIBRARY_PATH, in
-  /// libcaffe's own search path, where the system looks.
+  /// If `file` has no slash, the loader searches for it in LD_LIBRARY_PATH, in libcaffe's own
+  /// search path, and where the system looks.
   explicit OpenedLibrary(const std::string& file);
 
-  /// Why the file could not be opened, as the loader says it; else empty.
+  /// Why the file could not be opened, in the words of the loader; else empty.
   const std::string& error() const { return error_; }
-  /// The address of what it calls `symbol`; null: it has nothing of that name.
+  /// Returns the address of `symbol`, or null if the library does not have it.
   void* Find(const char* symbol) const;
-  /// It stays open for as long as the process lives, unless this is called.
+  /// Closes the library. Without this call it stays open until the process ends.
   void Close();
 
  private:
@@ -45,10 +44,10 @@ class OpenedLibrary {
   std::string error_;
 };
 
-/// Opens `file` for as long as the process lives. Empty where it is not there or lacks one of the
-/// functions: then `*why_not` is a sentence that says so, and what would help. Thread safe.
+/// Opens `file` until the process ends. Returns nothing if the file is missing or lacks one of the
+/// functions; then `*why_not` is a sentence that says so, and what would help. Thread safe.
 template <typename Functions>
-std::optional<Functions> OpenLibrary(const std::string& file, const LibraryWords& words,
+std::optional<Functions> OpenLibrary(const std::string& file, const LibraryDescription& words,
                                      std::string* why_not) {
   OpenedLibrary library(file);
   if (!library.error().empty()) {
@@ -73,8 +72,8 @@ std::optional<Functions> OpenLibrary(const std::string& file, const LibraryWords
 
 #define LAYRUB_LIBRARY_MEMBER(prefix, name) decltype(&::prefix##name) name = nullptr
 #define LAYRUB_LIBRARY_VISIT(prefix, name) visit(#prefix #name, &name)
-/// The members for an X(prefix, name) each in list(X), with semicolons between them, and what
-/// OpenLibrary finds them by.
+/// Declares a member for each X(prefix, name) in list(X), which separates them by semicolons, and
+/// the function by which OpenLibrary finds them.
 #define LAYRUB_LIBRARY_FUNCTIONS(list)         \
   list(LAYRUB_LIBRARY_MEMBER);                 \
   template <typename Visitor>                  \

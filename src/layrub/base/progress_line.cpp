@@ -23,15 +23,15 @@ constexpr std::string_view kWipe = "\r\x1b[K";
 /// What is at the bottom of the terminal. Guarded by `mutex`.
 struct Terminal {
   std::mutex mutex;
-  bool taken = false;  ///< a line is alive that shows itself
+  bool taken = false;  ///< a line that is shown is alive
   Clock::time_point last;
 };
 
-/// There is something to wipe. Signal handlers read it.
+/// Whether there is something to erase. Signal handlers read it.
 std::atomic<bool> written = false;
 
 Terminal& TheTerminal() {
-  static Terminal* const terminal = new Terminal;  // outlives what writes at the end
+  static Terminal* const terminal = new Terminal;  // never destroyed: output at exit uses it
   return *terminal;
 }
 
@@ -46,13 +46,13 @@ size_t Columns() {
   return known ? size.ws_col : 80;
 }
 
-/// A terminal that is gone is nothing to complain of.
+/// Ignores errors: the terminal may be gone.
 void Write(std::string_view text) {
   const ssize_t size = write(STDERR_FILENO, text.data(), text.size());
   static_cast<void>(size);
 }
 
-/// At most `columns` characters, of UTF-8.
+/// Returns at most the first `columns` characters of the UTF-8 text.
 std::string_view Cut(std::string_view text, size_t columns) {
   size_t end = 0;
   for (; end < text.size(); ++end) {

@@ -19,13 +19,13 @@ std::string& Program() {
   return program;
 }
 
-/// What is written to the standard output or has been left unwritten; 0 or errno, -1 for a failure
-/// of which the reason is not known any more.
+/// Flushes the standard output. Returns 0, or the errno of the failure, or -1 if an earlier write
+/// failed and the reason is no longer known.
 int FlushStandardOutput() {
   errno = 0;
   std::cout.flush();
   if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout)) return errno ? errno : -1;
-  // Network file systems tell only at the close.
+  // Network file systems report errors only at the close.
   const int copy = dup(STDOUT_FILENO);
   return copy >= 0 && close(copy) == 0 ? 0 : errno;
 }
@@ -43,7 +43,8 @@ void CheckStandardOutput() {
 void GuardStandardStreams(const std::string& program) {
   Program() = program;
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
-    // Opened the wrong way round: to use it fails, as before. The lowest free number is this one.
+    // Opened for the wrong direction, so that using the stream still fails. open() takes the lowest
+    // free number, which is this one.
     if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
   std::signal(SIGPIPE, SIG_IGN);  // such a write fails instead

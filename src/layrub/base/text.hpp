@@ -8,22 +8,22 @@
 
 namespace layrub {
 
-/// The parts of `text` between single `separator`s; an empty text has one empty part. Views into
+/// Splits `text` at each `separator`. An empty text gives one empty part. The parts are views into
 /// `text`.
 std::vector<std::string_view> Split(std::string_view text, char separator);
 
-/// The parts, with `separator` between them.
+/// Joins the parts, with `separator` between them.
 std::string Join(const std::vector<std::string>& parts, const std::string& separator);
 
-/// True for a name that the text formats can hold: not empty, no white space, not the placeholder
-/// "-".
+/// Whether the text formats can hold this name: it is not empty, has no white space, and is not the
+/// placeholder "-".
 bool IsName(std::string_view text);
 
-/// Shortest round trip is not needed, exactness is: as printf's %.17g, in every locale.
+/// Formats `value` exactly, though not as short as possible: as printf's %.17g, in every locale.
 std::string FormatDouble(double value);
 
-/// Parses all of `text` as a number (decimal, no sign but '-', no white space). False, and `value`
-/// untouched, if it is anything else or out of range.
+/// Parses all of `text` as a number (decimal, no sign but '-', no white space). Returns false and
+/// leaves `*value` unchanged if it is anything else or out of range.
 template <typename Number>
 bool ParseNumber(std::string_view text, Number* value) {
   Number parsed{};

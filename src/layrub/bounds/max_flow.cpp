@@ -6,7 +6,7 @@
 namespace layrub::bounds {
 namespace {
 
-/// What is left of a capacity by rounding alone does not count.
+/// A remaining capacity of no more than this is due to rounding and does not count.
 constexpr double kFlowRounding = 1e-15;
 
 }  // namespace
@@ -42,7 +42,8 @@ bool MaxFlow::FindLevels(int32_t source, int32_t sink) {
   return level_[sink] >= 0;
 }
 
-/// Up to `flow` from `node` to the sink, one level nearer with each edge.
+/// Pushes up to `flow` from `node` to the sink, one level nearer with each edge. Returns how much
+/// it has pushed.
 double MaxFlow::Push(int32_t node, int32_t sink, double flow) {
   if (node == sink) return flow;
   double pushed = 0;

@@ -7,16 +7,17 @@
 
 namespace layrub::bounds {
 
-/// By tensor, the forward operation that makes it; kNone for state tensors and those of
-/// backward.
+/// Returns, by tensor, the first forward operation that writes it; kNone for state tensors and
+/// those of the backward pass.
 std::vector<OpId> ForwardMakers(const Graph& graph);
 
-/// Of an operation's forms those in one of which a bound from below may take it to run. The others
-/// read, in place of a tensor that a forward operation reads or writes, a copy that the same
-/// operation saved, no smaller: to have the copy there, to bring it back or to make it again takes
-/// no less than that for the original. `maker` is that of ForwardMakers.
-std::vector<const Form*> FormsToConsider(const Graph& graph, const std::vector<OpId>& maker,
-                                         const Op& op);
+/// Returns the variants of `op` that a lower bound has to consider. Leaves out a variant that
+/// differs from another only in reading a saved copy in place of a tensor, if the forward operation
+/// that saved the copy reads or writes that tensor, and the copy is no smaller. To keep, prefetch
+/// or recompute the copy takes no less than the same for the tensor. `maker` is the result of
+/// ForwardMakers.
+std::vector<const Variant*> VariantsToConsider(const Graph& graph, const std::vector<OpId>& maker,
+                                               const Op& op);
 
 }  // namespace layrub::bounds
 

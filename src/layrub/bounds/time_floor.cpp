@@ -3,45 +3,47 @@
 #include <limits>
 #include <vector>
 
-#include "layrub/bounds/making_again.hpp"
 #include "layrub/bounds/needs.hpp"
+#include "layrub/bounds/recompute_costs.hpp"
 #include "layrub/placement/cost/timeline.hpp"
 
 namespace layrub {
 namespace bounds {
 namespace {
 
-/// A price of bytes so many times that of the link's both ways makes again all that can be.
-constexpr double kSteep = 1e3;
-/// Prices that are tried; it takes less than ten in a net of a thousand operations.
-constexpr int kMostTrades = 40;
-/// Less than this part is a matter of rounding.
+/// At a price of bytes this many times the cost of the link in both directions, everything that can
+/// be is recomputed.
+constexpr double kRecomputeAllPrice = 1e3;
+/// The most prices that are tried. A net of a thousand operations takes less than ten.
+constexpr int kMaxTrades = 40;
+/// A relative difference below this is due to rounding.
 constexpr double kPriceRounding = 1e-9;
 
-/// Tensors with a `maker` that some backward operation reads in each of its forms that are worth
-/// considering.
+/// By tensor, whether it has a `maker` and some backward operation reads it in each of its variants
+/// that a lower bound has to consider.
 std::vector<bool> NeededByBackward(const Graph& graph, const std::vector<OpId>& maker) {
   std::vector<bool> needed(graph.tensors.size());
-  std::vector<bool> written(graph.tensors.size());  // by backward: no longer what forward made
+  std::vector<bool> written(graph.tensors.size());  // by backward: not the forward value
   for (const Op& op : graph.ops) {
     if (op.pass != Pass::kBackward) continue;
-    const std::vector<const Form*> forms = FormsToConsider(graph, maker, op);
-    for (const TensorId t : forms.front()->reads) {
+    const std::vector<const Variant*> variants = VariantsToConsider(graph, maker, op);
+    for (const TensorId t : variants.front()->reads) {
       if (maker[t] == kNone || written[t]) continue;
       needed[t] =
-          needed[t] || std::all_of(forms.begin(), forms.end(), [t](const Form* form) {
-            return std::find(form->reads.begin(), form->reads.end(), t) != form->reads.end();
+          needed[t] || std::all_of(variants.begin(), variants.end(), [t](const Variant* variant) {
+            return std::find(variant->reads.begin(), variant->reads.end(), t) !=
+                   variant->reads.end();
           });
     }
-    for (const Form& form : op.forms) {
-      for (const TensorId t : form.writes) written[t] = true;
+    for (const Variant& variant : op.variants) {
+      for (const TensorId t : variant.writes) written[t] = true;
     }
   }
   return needed;
 }
 
-/// Two lanes: compute, and the link. `moved` bytes leave in the forward pass and come back in the
-/// backward pass, which computes `again` seconds more.
+/// Seconds of the passes with two lanes, compute and the link. `moved` bytes leave in the forward
+/// pass and come back in the backward pass, which recomputes for `again` seconds.
 struct Passes {
   double forward = 0;
   double backward = 0;
@@ -52,8 +54,8 @@ struct Passes {
   }
 };
 
-/// Seconds of making again that leave `bytes` to be there or to come over the link, by what
-/// `trades` say.
+/// Returns a lower bound, from `trades`, on the seconds of recomputation if `bytes` are resident or
+/// come over the link.
 double Again(const std::vector<Trade>& trades, double bytes) {
   double again = 0;
   for (const Trade& trade : trades)
@@ -61,45 +63,48 @@ double Again(const std::vector<Trade>& trades, double bytes) {
   return again;
 }
 
-/// Of `lasting` bytes and more over the link, those for which the passes take the least: it lies
-/// where the sum bends.
-double BestMoved(const Passes& passes, const std::vector<Trade>& trades, double room,
-                 double lasting, const Machine& machine) {
+/// Returns how many bytes, at least `lasting`, go over the link when the passes take the least.
+/// This is at a bend of their sum, which is piecewise linear in the bytes.
+double BestBytesMoved(const Passes& passes, const std::vector<Trade>& trades, double capacity,
+                      double lasting, const Machine& machine) {
   double best = lasting, least = std::numeric_limits<double>::max();
   const auto consider = [&](double moved) {
     if (!std::isfinite(moved) || moved < lasting) return;
-    const double seconds = passes.Seconds(moved, Again(trades, room + moved), machine);
+    const double seconds = passes.Seconds(moved, Again(trades, capacity + moved), machine);
     if (seconds < least) least = seconds, best = moved;
   };
   for (const double moved :
        {lasting, passes.forward * machine.link_down, passes.backward * machine.link_up})
     consider(moved);
   for (const Trade& one : trades) {
-    const double again = one.seconds + one.price * (one.bytes - room);
+    const double again = one.seconds + one.price * (one.bytes - capacity);
     consider(again / one.price);
     consider((passes.backward + again) / (1 / machine.link_up + one.price));
     for (const Trade& other : trades) {
-      const double gap = again - other.seconds - other.price * (other.bytes - room);
-      consider(gap / (one.price - other.price));
+      const double difference = again - other.seconds - other.price * (other.bytes - capacity);
+      consider(difference / (one.price - other.price));
     }
   }
   return best;
 }
 
-/// The least that the passes take with `room` for what is needed of the forward pass.
-double LeastOfPasses(const Passes& passes, const MakingAgain& making, double room,
-                     const Machine& machine) {
-  const double lasting = std::max(0.0, making.LastingBytes() - room);
-  // By falling bytes, from nothing made again to as much as can be.
-  std::vector<Trade> trades{{0, 0, making.Bytes()},
-                            making.At(kSteep * (1 / machine.link_down + 1 / machine.link_up))};
+/// Returns the least seconds of the passes with `capacity` bytes for the forward values that are
+/// needed.
+double MinPassSeconds(const Passes& passes, const RecomputeCosts& making, double capacity,
+                      const Machine& machine) {
+  const double lasting = std::max(0.0, making.UnrecomputableBytes() - capacity);
+  // By falling bytes, from no recomputation to as much as possible.
+  std::vector<Trade> trades{
+      {0, 0, making.Bytes()},
+      making.At(kRecomputeAllPrice * (1 / machine.link_down + 1 / machine.link_up))};
   for (int i = 0;; ++i) {
-    const double moved = BestMoved(passes, trades, room, lasting, machine);
-    const double least = passes.Seconds(moved, Again(trades, room + moved), machine);
-    const auto after = std::find_if(trades.begin(), trades.end(),
-                                    [&](const Trade& trade) { return trade.bytes < room + moved; });
-    if (i == kMostTrades || after == trades.begin() || after == trades.end()) return least;
-    // A choice between these two, if there is one, is the cheapest at a price at which they cost
+    const double moved = BestBytesMoved(passes, trades, capacity, lasting, machine);
+    const double least = passes.Seconds(moved, Again(trades, capacity + moved), machine);
+    const auto after = std::find_if(trades.begin(), trades.end(), [&](const Trade& trade) {
+      return trade.bytes < capacity + moved;
+    });
+    if (i == kMaxTrades || after == trades.begin() || after == trades.end()) return least;
+    // A choice between these two, if there is one, is the cheapest at the price at which both cost
     // the same.
     const Trade before = *(after - 1);
     const Trade trade =
@@ -107,17 +112,17 @@ double LeastOfPasses(const Passes& passes, const MakingAgain& making, double roo
     const double cost = trade.seconds + trade.price * trade.bytes;
     const bool last = cost >= (before.seconds + trade.price * before.bytes) * (1 - kPriceRounding);
     trades.insert(after, trade);
-    if (last) i = kMostTrades - 1;
+    if (last) i = kMaxTrades - 1;
   }
 }
 
 double LeastSeconds(const Op& op, const Machine& machine) {
   double least = std::numeric_limits<double>::max();
-  for (size_t form = 0; form < op.forms.size(); ++form) {
-    const size_t variants = std::max<size_t>(op.forms[form].scratch.size(), 1);
-    for (size_t scratch = 0; scratch < variants; ++scratch) {
-      least = std::min(
-          least, OpSeconds(op, static_cast<int32_t>(form), static_cast<int32_t>(scratch), machine));
+  for (size_t variant = 0; variant < op.variants.size(); ++variant) {
+    const size_t algorithms = std::max<size_t>(op.variants[variant].algorithms.size(), 1);
+    for (size_t algorithm = 0; algorithm < algorithms; ++algorithm) {
+      least = std::min(least, OpSeconds(op, static_cast<int32_t>(variant),
+                                        static_cast<int32_t>(algorithm), machine));
     }
   }
   return least;
@@ -136,12 +141,13 @@ double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget, boo
                                   : passes.update) += seconds.back();
   }
   const std::vector<OpId> maker = bounds::ForwardMakers(graph);
-  const bounds::MakingAgain making(graph, seconds, maker, bounds::NeededByBackward(graph, maker));
+  const bounds::RecomputeCosts making(graph, seconds, maker,
+                                      bounds::NeededByBackward(graph, maker));
   int64_t left = std::max<int64_t>(0, budget - StateBytes(graph));
   if (offload_state) left = std::max(left, std::min(budget, FloorBytes(graph)));
-  const auto room = static_cast<double>(left);
-  if (making.Bytes() <= room) return passes.Seconds(0, 0, machine);
-  return bounds::LeastOfPasses(passes, making, room, machine);
+  const auto capacity = static_cast<double>(left);
+  if (making.Bytes() <= capacity) return passes.Seconds(0, 0, machine);
+  return bounds::MinPassSeconds(passes, making, capacity, machine);
 }
 
 }  // namespace layrub

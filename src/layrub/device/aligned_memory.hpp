@@ -12,16 +12,16 @@
 
 namespace layrub {
 
-/// The large pages of x86-64 and of most others.
+/// Bytes of a large page on x86-64 and most other processors.
 inline constexpr int64_t kLargePage = int64_t{2} << 20;
-/// Memory from this size on lies in large pages, where the system gives them: loops over it miss
-/// the translation of addresses less often, and touching it first takes a fault for each large
-/// page only. Less memory would hold too much that is never touched.
+/// Allocations of at least this many bytes ask the system for large pages: loops over them have
+/// fewer TLB misses, and the first touch takes one page fault for each large page. Smaller
+/// allocations would waste too much memory that is never touched.
 inline constexpr int64_t kLargePagesFrom = 16 * kLargePage;
 
-/// Aligned(bytes) bytes of RAM at a multiple of kAlignment, to be given to std::free; at least
-/// kAlignment, so that every pointer is unique. nullptr when there is not so much or `bytes` is
-/// negative. Contents undefined.
+/// Returns Aligned(bytes) bytes of RAM at a multiple of kAlignment, or kAlignment bytes for none,
+/// so that every pointer is unique. Release it with std::free. Contents undefined. Returns nullptr
+/// when memory is short or `bytes` is negative.
 inline void* AllocateAligned(int64_t bytes) {
   if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - kLargePage) return nullptr;
   if (bytes < kLargePagesFrom)
@@ -29,12 +29,13 @@ inline void* AllocateAligned(int64_t bytes) {
   const int64_t whole = bytes / kLargePage * kLargePage;
   void* memory = nullptr;
   if (posix_memalign(&memory, kLargePage, static_cast<size_t>(Aligned(bytes))) != 0) return nullptr;
-  madvise(memory, static_cast<size_t>(whole), MADV_HUGEPAGE);  // else small ones: no error
+  madvise(memory, static_cast<size_t>(whole), MADV_HUGEPAGE);  // if refused, pages stay small
   return memory;
 }
 
-/// Gives the pages that lie wholly within `bytes` at `memory`, which AllocateAligned gave, back to
-/// the system until they are touched again. Their contents are undefined from now on.
+/// Gives the pages that lie wholly within [memory, memory + bytes) back to the system until they
+/// are touched again. `memory` must come from AllocateAligned. The contents of the pages are
+/// undefined afterwards.
 inline void DiscardPages(void* memory, int64_t bytes) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(memory);

@@ -11,15 +11,15 @@ namespace {
 
 constexpr int64_t kStagingBytes = 32 << 10;
 
-/// Byte `offset` of the pattern: of 32-bit words 0x7FFxxxxx, NaN as float and as the upper half of
-/// a double.
+/// Returns byte `offset` of the pattern. It consists of 32-bit words 0x7FFxxxxx, which are NaN as a
+/// float and as the upper half of a double.
 char PatternByte(int64_t offset) {
   uint32_t word = static_cast<uint32_t>(offset / 4) * 2654435761u;
   word = 0x7FF00000u | (word >> 12) | 1u;
   return static_cast<char>(word >> (8 * (offset % 4)));
 }
 
-/// Says what is missing and what to do about it.
+/// Its what() names the memory that is short and the flag that helps.
 class OutOfMemory final : public std::bad_alloc {
  public:
   OutOfMemory(const Backend& backend, Tier tier, int64_t bytes)
@@ -32,14 +32,14 @@ class OutOfMemory final : public std::bad_alloc {
     const std::string count = std::to_string(bytes) + " bytes of ";
     if (tier == Tier::kHost) {
       return count + (device ? "pinned host memory" : "host memory") +
-             " cannot be had: bound what is moved there by --host_memory, and let the rest go to a "
-             "file by --spill_file";
+             " cannot be allocated: set a limit with --host_memory, and give a file for the rest "
+             "with --spill_file";
     }
     if (tier == Tier::kFile)
-      return count + "a file cannot be had: name it, or its folder, by --spill_file";
-    return count + "device memory cannot be had from " + backend.Describe() +
+      return count + "a file cannot be allocated: name it, or its folder, with --spill_file";
+    return count + "device memory cannot be allocated on " + backend.Describe() +
            (device ? ", which has " + std::to_string(device->free_bytes()) + " left" : "") +
-           ": give a smaller --device_memory, or end what else takes memory there";
+           ": give a smaller --device_memory, or end other programs that use its memory";
   }
 
   const std::string text_;
@@ -65,7 +65,7 @@ void Arena::Restore(int64_t begin, int64_t end) {
   for (int64_t at = begin; at < end; at += kStagingBytes) {
     const int64_t count = std::min(kStagingBytes, end - at);
     for (int64_t i = 0; i < count; ++i) staging_[i] = PatternByte(at + i);
-    // The device is written on the lane on which what comes from elsewhere arrives.
+    // Writes to the device on the lane of prefetches from host memory.
     const Lane lane = tier_ == Tier::kDevice ? PrefetchLane(Tier::kHost) : OffloadLane(tier_);
     backend_->Copy(lane, memory_ + at, staging_.data(), count);
     backend_->Synchronize();

@@ -8,8 +8,8 @@
 namespace layrub {
 namespace {
 
-// How often a thread looks again before it sleeps: waking one up costs more than a tiny copy.
-// Yielding in between leaves the core to whoever has work.
+// How many times a thread polls before it sleeps: waking a thread costs more than a tiny copy. It
+// yields between polls, so that other threads can use the core.
 constexpr int kSpins = 100;
 
 template <typename Condition>
@@ -114,7 +114,7 @@ void CopyLane::Execute(const Item& item) {
   } else {
     times_.Set(item.ticket, Now());
     {
-      // Under the lock, so that nobody falls asleep between looking and waiting.
+      // Under the lock, so that no thread misses the notification between its check and its wait.
       std::lock_guard<std::mutex> lock(mutex_);
       reached_.store(item.ticket, std::memory_order_release);
     }

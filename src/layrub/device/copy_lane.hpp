@@ -17,8 +17,9 @@ namespace layrub {
 /// Seconds on the monotonic clock.
 double Now();
 
-/// When tickets were reached: the last kKept of a lane, in a ring that is made once. The writer
-/// publishes a ticket (CopyLane: by an atomic) after Set; At may then be called by others.
+/// The times at which the last kKept tickets of a lane were reached, in a ring that is allocated
+/// once. After Set, the writer publishes the ticket (CopyLane uses an atomic); then other threads
+/// may call At for it.
 class TicketTimes {
  public:
   static constexpr uint64_t kKept = uint64_t{1} << 20;
@@ -27,16 +28,16 @@ class TicketTimes {
   double At(uint64_t ticket) const { return times_[ticket % kKept]; }
 
  private:
-  // Not initialised: pages are touched as tickets are given out.
+  // Not initialised: pages are touched only as tickets are given out.
   std::unique_ptr<double[]> times_ = std::make_unique_for_overwrite<double[]>(kKept);
 };
 
-/// A thread that does copies one after another. One thread queues; any thread may await a ticket.
-/// The destructor does all that is queued before it returns, so the lanes that queued waits refer
-/// to must still be alive then.
+/// A thread that makes copies one after another. One thread queues; any thread may await a ticket.
+/// The destructor first finishes everything queued, so the lanes that queued waits refer to must
+/// still be alive.
 class CopyLane {
  public:
-  /// Copies `bytes` from the second address to the first; called by the lane's thread.
+  /// Copies `bytes` from the second address to the first. The lane's thread calls it.
   using Copier = std::function<void(void*, const void*, int64_t)>;
 
   /// Copies from memory to memory.
@@ -47,28 +48,28 @@ class CopyLane {
   CopyLane& operator=(const CopyLane&) = delete;
 
   void Copy(void* to, const void* from, int64_t bytes);
-  /// Calls `function`, in the lane's thread.
+  /// Queues a call of `function` by the lane's thread.
   void Call(std::function<void()> function);
-  /// Lets the lane go on only when `other` has reached `ticket`.
+  /// Queues a wait: the lane goes on when `other` has reached `ticket`.
   void Wait(const CopyLane* other, uint64_t ticket);
-  /// The ticket that is reached when all that has been queued is done.
+  /// Returns a ticket that is reached when everything queued so far is done.
   uint64_t Record();
 
   /// Blocks the caller until `ticket` is reached.
   void Await(uint64_t ticket) const;
-  /// Blocks the caller until all that has been queued is done; wakes no lane that has nothing to
-  /// do.
+  /// Blocks the caller until everything queued is done. Does not wake an idle lane.
   void Finish();
-  /// Whether all that has been queued is done.
+  /// Whether everything queued is done.
   bool idle() const;
-  /// Throws what a copy or a call has thrown: no copy that was queued behind it is made.
+  /// Throws the first exception of a copy or call, if any. No copy is made after it.
   void Rethrow() const { error_.Rethrow(); }
-  /// When `ticket` was reached; NaN if it has not been, or more than TicketTimes::kKept tickets
-  /// ago.
+  /// Returns when `ticket` was reached, or NaN if it has not been, or if it is not among the last
+  /// TicketTimes::kKept tickets.
   double SecondsOf(uint64_t ticket) const;
 
  private:
-  /// A copy if `to`, a call if `function`, a wait if `lane`, else a mark: `ticket` is reached.
+  /// A copy if `to` is set, a call if `function` is, a wait if `lane` is, otherwise a mark by which
+  /// `ticket` is reached.
   struct Item {
     void* to = nullptr;
     const void* from = nullptr;
@@ -89,7 +90,7 @@ class CopyLane {
   std::deque<Item> items_;
   bool stop_ = false;
   std::atomic<uint64_t> pushed_{0};   ///< items ever queued
-  std::atomic<uint64_t> done_{0};     ///< and how many of them are done
+  std::atomic<uint64_t> done_{0};     ///< items done
   std::atomic<uint64_t> reached_{0};  ///< the last ticket reached
   uint64_t recorded_ = 0;             ///< the last ticket given out
   TicketTimes times_;

@@ -8,7 +8,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "layrub/base/of_process.hpp"
+#include "layrub/base/per_process.hpp"
 #include "layrub/device/aligned_memory.hpp"
 #include "layrub/device/copy_lane.hpp"
 #include "layrub/device/emulated_device.hpp"
@@ -32,7 +32,8 @@ class DeviceTier final : public TierMemory {
 
 class CpuBackend final : public Backend {
  public:
-  /// `emulated`: whose memory the device tier is; null: RAM. `spill_file`: empty: there is no file.
+  /// The device tier is the memory of `emulated`, or RAM if that is null. There is no file tier if
+  /// `spill_file` is empty.
   CpuBackend(EmulatedDevice* emulated, const std::string& spill_file) : emulated_(emulated) {
     if (emulated) {
       device_ = std::make_unique<DeviceTier>(emulated);
@@ -46,7 +47,7 @@ class CpuBackend final : public Backend {
     StartLane(Lane::kSpill, file_.get());
     StartLane(Lane::kFetch, file_.get());
   }
-  // A lane may wait for another one, so all are idle before any is taken down.
+  // A lane may wait for another one, so all must be idle before any is destroyed.
   ~CpuBackend() override {
     if (lanes_[Index(Lane::kSave)]->here()) AwaitLanes();
   }
@@ -93,7 +94,8 @@ class CpuBackend final : public Backend {
   }
 
   void Wait(Lane lane, const Event& event) override {
-    // What the calling thread did before now has happened, and a lane keeps its own order.
+    // The compute lane is the calling thread, so its events have already happened. A lane keeps its
+    // own order.
     if (event.lane == Lane::kCompute || event.lane == lane) return;
     const CopyLane& other = CopyLaneOf(event.lane);
     if (lane == Lane::kCompute) {
@@ -126,10 +128,10 @@ class CpuBackend final : public Backend {
   Device* device() const override { return emulated_; }
 
  private:
-  using OwnLane = std::unique_ptr<OfProcess<CopyLane>>;
+  using OwnLane = std::unique_ptr<PerProcess<CopyLane>>;
 
   void StartLane(Lane lane, TierMemory* tier) {
-    lanes_[Index(lane)] = std::make_unique<OfProcess<CopyLane>>(
+    lanes_[Index(lane)] = std::make_unique<PerProcess<CopyLane>>(
         [this, tier](void* to, const void* from, int64_t bytes) {
           tier->Copy(Reachable(to), Reachable(from), bytes);
         });
@@ -141,14 +143,15 @@ class CpuBackend final : public Backend {
     }
   }
 
-  /// What one lane could not do another one may have gone on with.
+  /// Throws the error of any lane: other lanes may have used what the failed one should have
+  /// copied.
   void Rethrow() const {
     for (const OwnLane& lane : lanes_) {
       if (lane) lane->copy().Rethrow();
     }
   }
 
-  /// Null: there is no such tier.
+  /// Returns null if there is no such tier.
   TierMemory* TierOf(Tier tier) {
     return tier == Tier::kDevice ? device_.get() : tier == Tier::kHost ? ram_.get() : file_.get();
   }
@@ -168,13 +171,13 @@ class CpuBackend final : public Backend {
 
   std::unique_ptr<TierMemory> device_;
   const std::unique_ptr<TierMemory> ram_ = std::make_unique<RamTier>();
-  std::unique_ptr<TierMemory> file_;  ///< null: there is none
+  std::unique_ptr<TierMemory> file_;  ///< null if there is no file tier
   EmulatedDevice* const emulated_;
   std::unordered_map<void*, int64_t> sizes_;
   std::array<int64_t, kTiers> allocated_{};
   uint64_t compute_ticket_ = 0;
   TicketTimes compute_times_;
-  std::array<OwnLane, kLanes> lanes_;  ///< but for the compute lane
+  std::array<OwnLane, kLanes> lanes_;  ///< null for the compute lane
 };
 
 }  // namespace

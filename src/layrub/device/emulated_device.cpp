@@ -18,8 +18,8 @@ namespace {
 constexpr int kReadAndWrite = PROT_READ | PROT_WRITE;
 constexpr int64_t kReachStep = 2 << 20;
 
-/// Maps that part of the file, or only reserves addresses where `file` is -1: anywhere, or at `at`
-/// in place of what is there.
+/// Maps `bytes` of the file from `offset` on, or only reserves addresses if `file` is -1. Replaces
+/// the mapping at `at`, or chooses the address if `at` is null.
 char* Map(void* at, int64_t bytes, int protection, int file, int64_t offset = 0) {
   const int flags = (file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) |
                     (at == nullptr ? 0 : MAP_FIXED) | MAP_NORESERVE;
@@ -123,7 +123,7 @@ void EmulatedDevice::Copy(void* to, const void* from, int64_t bytes) {
   std::memmove(Alias(to), Alias(from), static_cast<size_t>(bytes));
 }
 
-void EmulatedDevice::CopyLater(void* to, const void* from, int64_t bytes) {
+void EmulatedDevice::QueueCopyToHost(void* to, const void* from, int64_t bytes) {
   std::memcpy(to, Alias(from), static_cast<size_t>(bytes));
 }
 

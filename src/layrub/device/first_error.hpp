@@ -7,11 +7,11 @@
 
 namespace layrub {
 
-/// The first exception that threads have met which work for another one: it throws there what would
-/// end the process here. Thread safe.
+/// Keeps the first exception of threads that work for another thread, which can then throw it. An
+/// uncaught exception in a worker thread would end the process. Thread safe.
 class FirstError {
  public:
-  /// Calls `work`, and keeps what it throws.
+  /// Calls `work`. Keeps its exception if it is the first one.
   template <typename Work>
   void Guard(const Work& work) {
     try {
@@ -25,7 +25,7 @@ class FirstError {
 
   bool some() const { return some_.load(std::memory_order_acquire); }
 
-  /// Throws it, if there is one, each time.
+  /// Throws the exception, if there is one, at each call.
   void Rethrow() const {
     if (!some()) return;
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -42,7 +42,8 @@ class Mailboxes {
     return message;
   }
 
-  /// From now on both throw GroupFailed(`reason`), also where somebody waits already.
+  /// Makes all calls of Send and Receive throw GroupFailed(`reason`) from now on, also those that
+  /// are waiting already.
   void Fail(const std::string& reason) {
     const std::lock_guard lock(mutex_);
     if (!failed_) reason_ = reason;

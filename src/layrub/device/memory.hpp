@@ -9,11 +9,11 @@
 namespace layrub {
 
 /// The bytes of one tier of a plan: [0, own) in an arena of its own, the rest in memory that may be
-/// shared. A range that is allocated lies in one of the two.
+/// shared. An allocated range lies wholly in one of the two parts.
 class Memory {
  public:
-  /// `rest` may be null when own == bytes; it has been joined with bytes - own otherwise. Throws
-  /// and fills as Arena does.
+  /// `rest` may be null if own == bytes; otherwise it must have been joined with bytes - own.
+  /// Throws and fills as Arena does.
   Memory(Backend* backend, Tier tier, int64_t own, int64_t bytes, bool patterned,
          TransientMemory* rest);
 
@@ -21,7 +21,7 @@ class Memory {
   int64_t bytes() const { return bytes_; }
   bool Contains(int64_t begin, int64_t size) const;
 
-  /// As Arena's; [begin, end) may reach over both parts.
+  /// As in Arena. [begin, end) may span both parts.
   void Restore(int64_t begin, int64_t end);
   int64_t EndOfChanges(int64_t begin, int64_t end) const;
 

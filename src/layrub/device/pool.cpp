@@ -15,13 +15,14 @@
 namespace layrub {
 namespace {
 
-// A cached block serves a request if no more than this share of the request is wasted.
+// A cached block serves a request if at most 1 / kWasteShare of the request is wasted.
 constexpr int64_t kWasteShare = 8;
 
 class Ram final : public MemorySource {
  public:
   void* Allocate(int64_t bytes) override { return AllocateAligned(bytes); }
-  // The C library may keep what is freed: between blocks that are in use, it does.
+  // The C library may keep freed memory that lies between blocks in use, so the pages are discarded
+  // first.
   void Free(void* memory) override {
     DiscardPages(memory, static_cast<int64_t>(malloc_usable_size(memory)));
     std::free(memory);
@@ -32,7 +33,7 @@ class Ram final : public MemorySource {
 };
 
 MemorySource* RamSource() {
-  static Ram* const ram = new Ram;  // never taken down, as Pool::Cpu
+  static Ram* const ram = new Ram;  // never destroyed, like Pool::Cpu
   return ram;
 }
 
@@ -89,7 +90,7 @@ void Pool::Free(void* memory) {
   sizes_.erase(found);
   try {
     cached_.emplace(size, memory);
-  } catch (const std::bad_alloc&) {  // destructors come here
+  } catch (const std::bad_alloc&) {  // called in destructors, so it must not throw
     source_->Free(memory);
   }
 }
@@ -115,10 +116,10 @@ void Pool::ResetPeak() {
 }
 
 Pool& Pool::Cpu() {
-  // Never taken down: blobs with static storage may give memory back at any time.
+  // Never destroyed: blobs with static storage may free memory at any time.
   static Pool* const pool = [] {
-    // A thread that reads ahead may allocate while another one forks. A child would have the lock,
-    // which nobody opens there.
+    // A thread that reads ahead may hold the lock while another one forks. Nobody would ever unlock
+    // it in the child, so it is held during the fork.
     pthread_atfork([] { Cpu().mutex_.lock(); }, [] { Cpu().mutex_.unlock(); },
                    [] { Cpu().mutex_.unlock(); });
     return new Pool;
@@ -128,7 +129,7 @@ Pool& Pool::Cpu() {
 
 namespace {
 
-// Before there are threads, one of which could be making it while another one forks.
+// Made before there are threads, so that none is making it while another one forks.
 [[maybe_unused]] const Pool& made_early = Pool::Cpu();
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace layrub {
 namespace {
 
-/// The number that the first of the variables says that there is; -1: none.
+/// Returns the value of the first of these environment variables that is set, or -1 if none is.
 int NumberIn(std::initializer_list<const char*> variables) {
   for (const char* variable : variables) {
     if (const char* const text = std::getenv(variable)) return std::atoi(text);
@@ -19,7 +19,7 @@ int NumberIn(std::initializer_list<const char*> variables) {
   return -1;
 }
 
-// Of Open MPI's mpirun, of others that start processes by PMI, and of srun --mpi=pmix.
+// The variables of Open MPI's mpirun, of launchers that use PMI, and of srun --mpi=pmix.
 int Rank() { return NumberIn({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}); }
 int Size() { return NumberIn({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}); }
 
@@ -30,8 +30,8 @@ bool StartedByMpi() { return Rank() >= 0 && Size() > 1; }
 bool StartedAsFollower() { return StartedByMpi() && Rank() > 0; }
 
 std::unique_ptr<RankCommunicator> ConnectRanks(std::string* why_not) {
-  const std::string path = BesideLibrary("liblayrub_mpi.so");
-  // Open MPI opens libraries that take its functions from whoever has loaded them.
+  const std::string path = PathBesideLibrary("liblayrub_mpi.so");
+  // RTLD_GLOBAL: Open MPI opens plugins that need its symbols to be global.
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {
     *why_not = std::string("MPI cannot be used (") + dlerror() +
@@ -46,7 +46,7 @@ std::unique_ptr<RankCommunicator> ConnectRanks(std::string* why_not) {
   }
   std::unique_ptr<RankCommunicator> ranks(connect(why_not));
   if (ranks && ranks->size() != Size()) {
-    *why_not = "It says that there are " + std::to_string(Size()) + " processes, and MPI finds " +
+    *why_not = "It says that it started " + std::to_string(Size()) + " processes, but MPI finds " +
                std::to_string(ranks->size()) +
                ": use the mpirun of Open MPI, with which this program was built.";
     return nullptr;

@@ -26,26 +26,26 @@
 namespace layrub {
 namespace {
 
-/// What is written and read past the cache begins and ends at multiples of this: of the blocks of
-/// any disk.
+/// Direct reads and writes begin and end at multiples of this, which suits the blocks of any disk.
 constexpr int64_t kBlock = 4096;
-/// So many bytes a request has, and so many are under way at a time.
+/// Bytes of a direct request, and how many requests run at the same time.
 constexpr int64_t kPiece = int64_t{1} << 20;
 constexpr int64_t kInFlight = 4;
 
 int64_t BlockBelow(int64_t offset) { return offset / kBlock * kBlock; }
 int64_t BlockAbove(int64_t offset) { return BlockBelow(offset + kBlock - 1); }
 
-/// Asks for `file` to be used past the cache; false: its file system cannot do that.
+/// Makes reads and writes of `file` bypass the cache. Returns false if its file system cannot do
+/// that.
 bool MakeDirect(int file) {
   const int flags = fcntl(file, F_GETFL);
   return flags >= 0 && fcntl(file, F_SETFL, flags | O_DIRECT) == 0;
 }
 
-/// Bytes of address space that stand for `bytes` of a file.
+/// Returns how many addresses stand for `bytes` of a file.
 int64_t AddressBytes(int64_t bytes) { return Aligned(std::max<int64_t>(bytes, 1)); }
 
-/// Closes a file unless somebody takes it.
+/// Closes a file unless it is released.
 class OwnedFile {
  public:
   explicit OwnedFile(int file) : file_(file) {}
@@ -118,7 +118,7 @@ void SpillFile::Copy(void* to, const void* from, int64_t bytes) {
   }
 }
 
-/// A new file without a name.
+/// Opens a new file and unlinks it.
 int SpillFile::Open() const {
   std::string name = path_;
   int file = -1;
@@ -134,13 +134,13 @@ int SpillFile::Open() const {
   return owned.Release();
 }
 
-/// Takes `bytes` of the disk, so that it cannot be full later.
+/// Reserves `bytes` on the disk, so that later writes find space.
 void SpillFile::Reserve(int file, int64_t bytes) const {
   if (bytes == 0) return;
   struct statvfs disk;
   if (fstatvfs(file, &disk) != 0)
-    FailWithErrno("Cannot look at the disk of the spill file " + path_);
-  // Asked first, since a disk is filled up before posix_fallocate finds out.
+    FailWithErrno("Cannot read the free space on the disk of the spill file " + path_);
+  // Asked first, because posix_fallocate fills the disk before it fails.
   const auto free = static_cast<int64_t>(disk.f_bavail * disk.f_frsize);
   const std::string needs = "the spill file " + path_ + " needs " + FormatBytes(bytes) + " (" +
                             std::to_string(bytes) + " bytes)";
@@ -148,7 +148,7 @@ void SpillFile::Reserve(int file, int64_t bytes) const {
     Fail("The disk is full: " + needs + ", its disk has " + FormatBytes(free) + " left");
   int error = EINTR;
   while (error == EINTR) error = posix_fallocate(file, 0, bytes);
-  if (error != 0) Fail("Cannot take room on the disk: " + needs + ": " + std::strerror(error));
+  if (error != 0) Fail("Cannot reserve disk space: " + needs + ": " + std::strerror(error));
 }
 
 SpillFile::Position SpillFile::Find(const void* address) const {
@@ -163,13 +163,13 @@ SpillFile::Position SpillFile::Find(const void* address) const {
              : Position{};
 }
 
-/// Between `memory` and the bytes of the file from `at` on, several pieces at a time.
+/// Copies between `memory` and the bytes of the file from `at` on, several pieces at a time.
 void SpillFile::InPieces(const Position& at, int64_t bytes, bool write, char* memory) {
   const int64_t pieces = (bytes + kPiece - 1) / kPiece;
   std::atomic<int64_t> next{0};
   const auto work = [&] {
     for (int64_t i = next++; i < pieces; i = next++) {
-      // All but the first begin with a block.
+      // Each piece but the first begins at a block boundary.
       const auto place = [&](int64_t piece) {
         const int64_t offset = std::min(at.offset + bytes, BlockBelow(at.offset) + piece * kPiece);
         return std::max(at.offset, offset);
@@ -185,13 +185,13 @@ void SpillFile::InPieces(const Position& at, int64_t bytes, bool write, char* me
     for (int64_t i = 1; i < std::min(pieces, kInFlight); ++i)
       others.push_back(std::async(std::launch::async, work));
   } catch (const std::system_error&) {
-    // No more threads can be had: those that there are do it all.
+    // No more threads can be started: those that run do all the work.
   }
   work();
   for (std::future<void>& other : others) other.get();
 }
 
-/// In whole blocks; of those at the ends, what lies beside the piece is read before.
+/// Writes whole blocks. First reads the bytes beside the piece in the blocks at its ends.
 void SpillFile::WritePiece(const Position& to, const char* from, int64_t bytes) {
   const int64_t begin = BlockBelow(to.offset), end = BlockAbove(to.offset + bytes);
   Buffer buffer = TakeBuffer();
@@ -248,7 +248,7 @@ void SpillFile::Read(char* to, Position from, int64_t bytes) const {
     const ssize_t done = pread(from.file, to, static_cast<size_t>(bytes), from.offset);
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) FailWithErrno("Cannot read the spill file " + path_);
-    if (done == 0) Fail("Cannot read the spill file " + path_ + ": it has become shorter");
+    if (done == 0) Fail("Cannot read the spill file " + path_ + ": it has been truncated");
     to += done;
     from.offset += done;
     bytes -= done;

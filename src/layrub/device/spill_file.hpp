@@ -12,17 +12,17 @@
 
 namespace layrub {
 
-/// The file tier: a file for each allocation, with all its space taken on the disk before Allocate
-/// returns. Its addresses are reserved and have no memory. A file loses its name as soon as it is
-/// open, so nothing is left behind however the process ends. What goes wrong is a
-/// failure (failure.hpp) whose message names the file and says what the system said.
+/// The file tier: one file for each allocation, with all its disk space reserved before Allocate
+/// returns. Its addresses are reserved without memory behind them. A file is unlinked as soon as it
+/// is open, so nothing is left behind however the process ends. An error is a failure (failure.hpp)
+/// whose message names the file and the system's reason.
 ///
 /// A large file is written and read past the system's cache (O_DIRECT) where its file system can do
-/// that, in whole blocks and several pieces at a time: what is spilled is not to take the memory
-/// after all. Several threads may copy at a time, but one alone to the file.
+/// that, so that spilled bytes do not fill the memory again. This goes in whole blocks, several
+/// pieces at a time. Several threads may copy at the same time, but only one of them to the file.
 class SpillFile final : public TierMemory {
  public:
-  /// Files of fewer bytes are left to the system's cache.
+  /// Files smaller than this go through the system's cache.
   static constexpr int64_t kLarge = int64_t{64} << 20;
 
   /// `path`: a folder, or a file that does not exist.
@@ -39,7 +39,7 @@ class SpillFile final : public TierMemory {
     int file = -1;
     bool direct = false;  ///< past the system's cache
   };
-  /// A byte of a file; file < 0: none.
+  /// A byte of a file. No file if file < 0.
   struct Position {
     int file = -1;
     int64_t offset = 0;
@@ -55,7 +55,7 @@ class SpillFile final : public TierMemory {
   void WritePiece(const Position& to, const char* from, int64_t bytes);
   void ReadPiece(char* to, const Position& from, int64_t bytes);
 
-  /// kPiece and two blocks, on a block's boundary.
+  /// kPiece bytes plus two blocks, aligned to a block.
   using Buffer = std::unique_ptr<char, decltype(&std::free)>;
   Buffer TakeBuffer();
   void GiveBuffer(Buffer buffer);

@@ -8,14 +8,14 @@
 #include <mutex>
 #include <thread>
 
-#include "layrub/base/of_process.hpp"
+#include "layrub/base/per_process.hpp"
 #include "layrub/device/communicator.hpp"
 #include "mailboxes.hpp"
 
 namespace layrub {
 namespace {
 
-constexpr int64_t kChunk = 16384;  ///< values that are summed at a time: a part of a cache
+constexpr int64_t kChunk = 16384;  ///< values summed at a time; fits into a part of a cache
 
 struct Task {
   enum class Kind : uint8_t { kBroadcast, kSum } kind;
@@ -40,8 +40,8 @@ struct Buffers {
   std::vector<Number> sum = std::vector<Number>(kChunk), part = sum;
 };
 
-/// What the members share: a queue each, and a thread that does a task as soon as all have queued
-/// it.
+/// What the members share: a queue for each of them, and a thread that does a task as soon as all
+/// have queued it.
 class Exchange {
  public:
   explicit Exchange(const std::vector<Device*>& devices)
@@ -147,7 +147,7 @@ class Exchange {
 
   void Copy(size_t rank, void* to, const void* from, int64_t bytes) {
     if (devices_[rank]) {
-      devices_[rank]->CopyBeside(to, from, bytes);
+      devices_[rank]->CopyConcurrently(to, from, bytes);
     } else {
       std::memcpy(to, from, static_cast<size_t>(bytes));
     }
@@ -176,7 +176,7 @@ class Exchange {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::deque<Task>> queues_;  ///< by rank
-  bool busy_ = false;                     ///< the thread touches values
+  bool busy_ = false;                     ///< the thread is using values
   bool failed_ = false;
   std::string reason_;
   bool stop_ = false;
@@ -187,7 +187,7 @@ class Exchange {
 
 class ThreadCommunicator final : public Communicator {
  public:
-  ThreadCommunicator(std::shared_ptr<OfProcess<Exchange>> exchange, int rank)
+  ThreadCommunicator(std::shared_ptr<PerProcess<Exchange>> exchange, int rank)
       : exchange_(std::move(exchange)), rank_(rank) {}
   ~ThreadCommunicator() override {
     if (exchange_->here()) (*exchange_)->Leave(rank_);
@@ -215,14 +215,14 @@ class ThreadCommunicator final : public Communicator {
   void Abort(const std::string& reason) override { (*exchange_)->Abort(reason); }
 
  private:
-  const std::shared_ptr<OfProcess<Exchange>> exchange_;
+  const std::shared_ptr<PerProcess<Exchange>> exchange_;
   const int rank_;
 };
 
 }  // namespace
 
 Group ConnectThreads(const std::vector<Device*>& devices) {
-  const auto exchange = std::make_shared<OfProcess<Exchange>>(devices);
+  const auto exchange = std::make_shared<PerProcess<Exchange>>(devices);
   Group group;
   for (int rank = 0; rank < (*exchange)->size(); ++rank) {
     group.push_back(std::make_unique<ThreadCommunicator>(exchange, rank));
@@ -238,7 +238,7 @@ Group Connect(const std::vector<Device*>& devices) {
   std::string why_not;
   Group group = ConnectGpus(devices, &why_not);
   if (!group.empty()) return group;
-  LOG(WARNING) << "Gradients go through the host's memory, which is slower: " << why_not;
+  LOG(WARNING) << "Gradients are summed in host memory, which is slower: " << why_not;
   return ConnectThreads(devices);
 }
 

@@ -6,19 +6,19 @@
 
 namespace layrub {
 
-/// One tier of a backend's memory. An address that it gives stands for a byte of the tier, so that
-/// addresses can be computed with; only Copy may touch the bytes of a device or a file. Allocate
-/// and Free may be called by one thread at a time, Copy by any, also meanwhile.
+/// One tier of a backend's memory. Each address stands for a byte of the tier, so address
+/// arithmetic works, but only Copy may access the bytes of a device or a file. One thread at a time
+/// may call Allocate and Free; any thread may call Copy at any time.
 class TierMemory {
  public:
   virtual ~TierMemory() = default;
 
-  /// Aligned(bytes) bytes at a multiple of kAlignment, a unique address also for none; nullptr when
-  /// there are not so many. Contents undefined.
+  /// Returns Aligned(bytes) bytes at a multiple of kAlignment, a unique address even for 0 bytes.
+  /// Returns nullptr when there is not enough memory. Contents undefined.
   virtual void* Allocate(int64_t bytes) = 0;
-  /// Takes back what Allocate gave.
+  /// Frees memory from Allocate.
   virtual void Free(void* memory) = 0;
-  /// Copies between the tier and memory, or from memory to memory: each address is either.
+  /// Copies `bytes`. Each of the two addresses may be in the tier or in ordinary memory.
   virtual void Copy(void* to, const void* from, int64_t bytes) = 0;
 };
 

@@ -17,7 +17,7 @@ void TransientMemory::Join(User*, int64_t bytes, bool patterned) {
   EvictTaker();
   bytes = std::max(bytes, this->bytes());
   patterned_ = patterned_ || patterned;
-  arena_.reset();  // first: both together may be more than there is
+  arena_.reset();  // first: both together may not fit
   arena_ = std::make_unique<Arena>(backend_.get(), Tier::kDevice, bytes, patterned_);
 }
 
@@ -27,7 +27,7 @@ void TransientMemory::Leave(User* user) {
 
 void TransientMemory::Take(User* user) {
   if (!arena_)
-    Fail("The memory that nets share is gone: there was not enough for the last of them");
+    Fail("The memory that nets share has been freed: there was not enough for the last of them");
   if (taker_ != user) EvictTaker();
   taker_ = user;
 }

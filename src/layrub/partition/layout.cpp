@@ -17,7 +17,7 @@ std::vector<int64_t> Joined(const Layout& layout, int dim) {
   return {layout.dims[d]};
 }
 
-/// Along one dimension: the runs of what is in both.
+/// Returns the runs of indices along one dimension that both have.
 std::vector<Run> Intersection(const std::vector<Range>& from, const std::vector<Range>& to) {
   std::vector<Run> runs;
   int64_t from_index = 0, to_index = 0;
@@ -39,8 +39,8 @@ std::vector<Run> Intersection(const std::vector<Range>& from, const std::vector<
   return runs;
 }
 
-/// On one level: the device in half `to_half` takes what it needs from one in half `from_half`, if
-/// that has it.
+/// Whether, on one level, the device in half `to_half` takes what it needs from the one in half
+/// `from_half`, if that has it.
 bool Takes(Level from, Level to, int from_half, int to_half) {
   const bool own = from_half == to_half;
   if (to.share == Share::kPart &&
@@ -59,9 +59,9 @@ bool Takes(const Layout& from, const Layout& to, int sender, int receiver) {
   return true;
 }
 
-/// How one more level of devices, that have summands, best gets parts of the sum: along a dimension
-/// that no other level cuts, if there is one, which spares exchanges between these, and the longest
-/// of them.
+/// Returns how one more level of devices that have summands best gets parts of the sum: cut along a
+/// dimension that no other level cuts, if there is one, which saves exchanges, and along the
+/// longest of these.
 Level Scatter(const Layout& layout) {
   Level best = Whole();
   std::pair<bool, int64_t> best_rank;
@@ -185,7 +185,7 @@ std::vector<Layout> Stages(const Layout& from, const Layout& to) {
   return stages;
 }
 
-int64_t MostReceived(const Layout& from, const Layout& to) {
+int64_t MaxReceived(const Layout& from, const Layout& to) {
   std::vector<int64_t> received(static_cast<size_t>(to.devices()));
   const std::vector<Layout> stages = Stages(from, to);
   for (size_t i = 0; i + 1 < stages.size(); ++i) {

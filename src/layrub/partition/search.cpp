@@ -9,11 +9,11 @@
 namespace layrub::partition {
 namespace {
 
-/// How many states the dynamic program goes on with.
+/// The most states that the dynamic program keeps.
 constexpr size_t kBeam = 4096;
 
-/// The bytes that a device of a pair receives when what they have of a value of `bytes` on this
-/// level goes from one layout to another.
+/// Returns the bytes that each device of a pair receives when a value changes from one layout to
+/// another on this level. `bytes`: what the pair has of the value.
 double Received(Level from, Level to, double bytes) {
   const bool cut = from.share == Share::kCut, part = from.share == Share::kPart;
   switch (to.share) {
@@ -30,8 +30,8 @@ double Received(Level from, Level to, double bytes) {
   return 0;
 }
 
-/// The same there, and for the gradient back.
-double ThereAndBack(Level from, Level to, double bytes, bool gradient) {
+/// As Received, and for the gradient on the way back.
+double ReceivedBothWays(Level from, Level to, double bytes, bool gradient) {
   return Received(from, to, bytes) +
          (gradient ? Received(OfGradient(to), OfGradient(from), bytes) : 0);
 }
@@ -55,7 +55,8 @@ Level ParamLevel(const Operation& op, int axis, size_t i) {
   return op.params[i].gradient ? PartGradient() : Whole();
 }
 
-/// Of a value or a parameter that is operand `i` of operation `op`, `level_of` of each level.
+/// Returns the layout of a value or a parameter that is operand `i` of operation `op`. `level_of`
+/// gives its level for an axis.
 template <typename Array>
 Layout LayoutOf(const Array& array, const Operation& operation, int op, int i,
                 const Partition& partition, Level (*level_of)(const Operation&, int, size_t)) {
@@ -72,7 +73,7 @@ double Resident(Level level, double bytes) {
 /// The dynamic program of one level.
 class LevelSearch {
  public:
-  LevelSearch(const Network& network, const Wish& wish, const Partition& done)
+  LevelSearch(const Network& network, const SearchGoal& wish, const Partition& done)
       : network_(network), wish_(wish), done_(done), last_use_(network.values.size(), -1) {
     for (size_t o = 0; o < network.operations.size(); ++o) {
       for (const int input : network.operations[o].inputs) last_use_[input] = static_cast<int>(o);
@@ -103,18 +104,19 @@ class LevelSearch {
   }
 
  private:
-  /// A state has, in the order of live_, the home of each value that is read later, and the level
-  /// of each parameter that another layer shares, in one character each.
+  /// The key of a state has one character for each entry of live_, in order: the home of a value
+  /// that is read later, or the level of a parameter that a later layer shares.
   struct State {
     double cost;
-    int choice;  ///< the newest, index into choices_
+    int choice;  ///< the latest one, index into choices_
   };
   struct Choice {
     int before;
     int axis;
     std::vector<Level> homes;
   };
-  /// What a state tells of: a value, or a parameter that is shared (its number, below 0).
+  /// What a character of the key is about: a value, or (with value -1) the number of a shared
+  /// parameter.
   struct Live {
     int value;
     int shared;
@@ -128,7 +130,7 @@ class LevelSearch {
     return c >= 'A' ? Level{static_cast<Share>(c - 'A'), -1} : Cut(c - '0');
   }
 
-  /// Of what operation `o` still computes, the part that is left after the levels before.
+  /// The part of operation `o` that a device computes after the levels that are done.
   double PartLeft(int o) const {
     double part = 1;
     for (const std::vector<int>& level : done_.axes) {
@@ -177,7 +179,7 @@ class LevelSearch {
     return homes.empty() ? std::vector<Level>{Whole()} : homes;
   }
 
-  /// What the operation costs besides its inputs and what becomes of its outputs.
+  /// The cost of the operation without that of its inputs and of the homes of its outputs.
   double OwnCost(int o, int axis) const {
     const Operation& op = network_.operations[o];
     double cost = wish_.per_second * op.seconds * PartLeft(o) / (axis >= 0 ? 2 : 1);
@@ -195,14 +197,14 @@ class LevelSearch {
 
   double HomeCost(int value, Level made, Level home) const {
     const double bytes = BytesOf(value);
-    return wish_.per_byte * ThereAndBack(made, home, bytes, network_.values[value].gradient) +
+    return wish_.per_byte * ReceivedBothWays(made, home, bytes, network_.values[value].gradient) +
            wish_.per_resident * Resident(home, bytes);
   }
 
   void Advance(int o) {
     const Operation& op = network_.operations[o];
     const std::vector<int> axes = AxesOf(o);
-    // What can become of the outputs, with its cost, by axis.
+    // The possible homes of the outputs, with their cost, by axis.
     struct Way {
       int axis;
       double cost;
@@ -228,7 +230,7 @@ class LevelSearch {
     }
 
     std::vector<Live> live;
-    std::vector<int> kept;  // of live, where it was in live_
+    std::vector<int> kept;  // for each entry of live that was in live_: its index there
     for (size_t i = 0; i < live_.size(); ++i) {
       const Live& entry = live_[i];
       if ((entry.value >= 0 ? last_use_[entry.value] : last_sharer_[entry.shared]) <= o) continue;
@@ -269,14 +271,14 @@ class LevelSearch {
     live_ = std::move(live);
   }
 
-  /// Infinite where a parameter that is shared lies otherwise.
+  /// Infinite if a shared parameter already has another level.
   double InputCost(const Operation& op, const std::string& key, int axis) const {
     double cost = 0;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const int value = op.inputs[i];
       const Level home = ToLevel(key[IndexOf({value, -1})]), need = InputLevel(op, axis, i);
       cost += wish_.per_byte *
-              ThereAndBack(home, need, BytesOf(value), network_.values[value].gradient);
+              ReceivedBothWays(home, need, BytesOf(value), network_.values[value].gradient);
     }
     for (size_t i = 0; i < op.params.size(); ++i) {
       const int at = op.params[i].shared < 0 ? -1 : IndexOf({-1, op.params[i].shared});
@@ -310,11 +312,11 @@ class LevelSearch {
   }
 
   const Network& network_;
-  const Wish& wish_;
+  const SearchGoal& wish_;
   const Partition& done_;
   std::vector<int> last_use_;       ///< by value: the last operation that reads it
   std::map<int, int> last_sharer_;  ///< by Parameter::shared
-  std::map<int, int> sharers_;      ///< likewise, how many there are
+  std::map<int, int> sharers_;      ///< by Parameter::shared: how many layers share it
   std::vector<Live> live_;
   std::map<std::string, State> states_;
   std::vector<Choice> choices_;
@@ -322,7 +324,7 @@ class LevelSearch {
 
 }  // namespace
 
-Partition Search(const Network& network, int levels, const Wish& wish) {
+Partition Search(const Network& network, int levels, const SearchGoal& wish) {
   Partition partition;
   for (int level = 0; level < levels; ++level) {
     std::vector<int> axes;
@@ -360,8 +362,8 @@ int64_t BytesReceived(const Network& network, const Partition& partition) {
     int64_t numbers = 1;
     for (const int64_t dim : from.dims) numbers *= dim;
     if (numbers == 0) return int64_t{0};
-    int64_t received = MostReceived(from, to);
-    if (gradient) received += MostReceived(to.OfGradient(), from.OfGradient());
+    int64_t received = MaxReceived(from, to);
+    if (gradient) received += MaxReceived(to.OfGradient(), from.OfGradient());
     return received * (whole_bytes / numbers);
   };
   int64_t total = 0;

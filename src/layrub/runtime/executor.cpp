@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::array<const char*, 3> kPassNames{"forward", "backward", "update"};
 
-/// So many bytes of a home are set to zero at once.
+/// Bytes of a home that are zeroed by one copy.
 constexpr int64_t kZeros = 1 << 20;
 
-/// What is queued in its life, as a profiler shows it.
+/// Shows the work that is queued while it exists as a range in a profiler.
 class Range {
  public:
   Range(Backend* backend, const char* name) : backend_(backend) { backend_->BeginRange(name); }
@@ -53,10 +53,10 @@ struct Executor::Impl : TransientMemory::User {
   char* AwayAddress(TensorId tensor) const;
   const void* Fetch(TensorId tensor);
   void DropFetched(TensorId tensor);
-  void CopyAgain();
+  void CopyRewritten();
   void BringHome();
   void ForgetAll();
-  void TakePlacesForUpdate();
+  void BringStateForUpdate();
   void SetHome(TensorId tensor, const void* value);
 
   const Graph graph;
@@ -64,17 +64,17 @@ struct Executor::Impl : TransientMemory::User {
   Backend* const backend;
   const std::shared_ptr<TransientMemory> transient;
   Residency residency;
-  std::vector<bool> awaited;  ///< per step: a Wait names it
+  std::vector<bool> awaited;  ///< per step: whether a Wait names it
   std::vector<Event> events;  ///< per awaited step: its end
   std::vector<Event> loads;   ///< per tensor: its last prefetch or feed
-  /// Values of the file in memory, each instead of its range of the file.
+  /// Values of the file that were read into memory, which replaces their ranges of the file.
   std::map<TensorId, std::unique_ptr<char[]>> fetched;
   std::set<TensorId> rewritten;     ///< see Executor::NoteWrite
   std::vector<TensorId> from_away;  ///< state at home off the device
   std::optional<Recorder> recorder;
   int32_t current = kNone;
   bool running = false;
-  bool forward_ran = false;  ///< the last thing that ran, and to its end
+  bool forward_ran = false;  ///< the last pass was a forward pass, and it succeeded
   bool backward_ran = false;
   int64_t offloaded = 0;
   int64_t prefetched = 0;
@@ -98,7 +98,7 @@ Executor::Impl::Impl(const Graph& g, const Plan& p, Backend* b, ExecutorOptions 
   if (options.record) recorder.emplace(plan, backend);
 }
 
-/// Null when the executor shares nothing.
+/// Returns null if the executor shares no memory.
 TransientMemory* Executor::Impl::Join(const ExecutorOptions& options) {
   if (!transient) return nullptr;
   if (transient->backend().get() != backend) {
@@ -115,7 +115,7 @@ void Executor::Impl::Evict() {
   forward_ran = backward_ran = false;
 }
 
-/// But state.
+/// Forgets all values except state.
 void Executor::Impl::ForgetAll() {
   BringHome();
   backend->Synchronize();
@@ -144,9 +144,9 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
     ForgetAll();
     if (recorder) recorder->Start();
   }
-  if (pass == Pass::kUpdate && !follows_backward && !from_away.empty()) TakePlacesForUpdate();
+  if (pass == Pass::kUpdate && !follows_backward && !from_away.empty()) BringStateForUpdate();
   if (!rewritten.empty()) BringHome();
-  CopyAgain();
+  CopyRewritten();
   const size_t number = static_cast<size_t>(pass);
   const Range range(backend, kPassNames[number]);
   const int32_t end = plan.pass_end[number];
@@ -156,7 +156,8 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
     RunStep(current, runner);
     if (recorder || awaited[current]) runner->Finish();
     if (recorder) recorder->End(current);
-    // After the recorder's mark: whoever waits for the step begins after its end.
+    // After the recorder's event, so that work that waits for the step begins after its recorded
+    // end.
     if (awaited[current]) events[current] = backend->Record(*LaneOf(plan.steps[current]));
   }
   runner->Finish();
@@ -167,8 +168,8 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
   if (recorder) recorder->Finish();
 }
 
-/// What the runner has put off must be done before `step`: it is no operation, of which the runner
-/// knows itself, and it touches values.
+/// Whether the runner must finish deferred work before `step`. That is so for steps that access
+/// values but are no operations of the runner, which it would see itself.
 bool Executor::Impl::NeedsFinish(const Step& step) const {
   switch (step.kind) {
     case StepKind::kRun: {
@@ -179,7 +180,7 @@ bool Executor::Impl::NeedsFinish(const Step& step) const {
       return false;
     case StepKind::kAlloc:
     case StepKind::kFree:
-      return residency.poisons();  // which looks at bytes, and writes some
+      return residency.poisons();  // poisoning reads and writes bytes
     default:
       return true;
   }
@@ -228,7 +229,7 @@ void Executor::Impl::Copy(const Step& step) {
   if (IsPrefetch(step)) loads[tensor] = backend->Record(step.lane);
 }
 
-/// Where a Copy finds the value.
+/// Returns the address from which a Copy step copies.
 const char* Executor::Impl::Source(const Step& step) const {
   const auto found = step.from == Tier::kFile ? fetched.find(step.tensor) : fetched.end();
   return found != fetched.end() ? found->second.get() + step.begin
@@ -253,12 +254,12 @@ const void* Executor::Impl::Fetch(TensorId tensor) {
 void Executor::Impl::DropFetched(TensorId tensor) {
   const auto found = fetched.find(tensor);
   if (found == fetched.end()) return;
-  backend->Synchronize();  // it may be on its way to the device
+  backend->Synchronize();  // a copy from it to the device may be queued
   fetched.erase(found);
 }
 
-/// An iteration that ends before its plan does, or what users have written since, may have left
-/// the value of state elsewhere than in its home. What is at home on the device never leaves.
+/// Copies state to its home off the device. An iteration that ended before its plan, or a later
+/// write of the user, may have left the value elsewhere. State at home on the device never leaves.
 void Executor::Impl::BringHome() {
   if (from_away.empty()) return;
   backend->Synchronize();
@@ -278,8 +279,8 @@ void Executor::Impl::BringHome() {
   backend->Synchronize();
 }
 
-/// No backward pass has put state where the update expects it.
-void Executor::Impl::TakePlacesForUpdate() {
+/// For an update without a backward pass before it: brings state to where the update expects it.
+void Executor::Impl::BringStateForUpdate() {
   ForgetAll();
   const std::set<TensorId> state(from_away.begin(), from_away.end());
   for (int32_t i = 0; i < plan.pass_end[1]; ++i) {
@@ -311,11 +312,12 @@ void Executor::Impl::SetHome(TensorId tensor, const void* value) {
       backend->Copy(lane, home + at, zeros.data(), std::min(bytes - at, kZeros));
     backend->Synchronize();
   }
-  residency.HasComeHome(tensor);
+  residency.MarkHomeValid(tensor);
 }
 
-/// What was written on the device since the last pass is the value off it, too.
-void Executor::Impl::CopyAgain() {
+/// Copies values that were written on the device since the last pass to their places off the
+/// device.
+void Executor::Impl::CopyRewritten() {
   if (rewritten.empty()) return;
   for (const TensorId tensor : rewritten) {
     if (!residency.At(tensor, Tier::kDevice).valid) continue;  // copies find it in `fetched`
@@ -329,22 +331,23 @@ void Executor::Impl::CopyAgain() {
 
 void Executor::Impl::Compute(const Step& step, OpRunner* runner) {
   const Op& op = graph.ops[step.op];
-  const Form& form = op.forms[step.form];
+  const Variant& variant = op.variants[step.variant];
   const Range range(backend, op.name.c_str());
   if (op.kind == OpKind::kFill) {
-    const TensorId tensor = form.writes[0];
+    const TensorId tensor = variant.writes[0];
     backend->Zero(residency.At(tensor, Tier::kDevice).address, graph.tensors[tensor].bytes);
   } else {
     runner->Run(step);
   }
-  for (const TensorId tensor : form.writes) {
-    if (!step.again || TouchedAgain(graph, form, tensor)) residency.Written(tensor, step.again);
+  for (const TensorId tensor : variant.writes) {
+    if (!step.recompute || TouchedByRecomputation(graph, variant, tensor))
+      residency.Written(tensor, step.recompute);
   }
 }
 
 void Executor::Impl::Feed(const Step& step) {
   const Event fed = backend->Record(Lane::kLoad);
-  for (const TensorId tensor : graph.ops[step.op].forms[0].writes) loads[tensor] = fed;
+  for (const TensorId tensor : graph.ops[step.op].variants[0].writes) loads[tensor] = fed;
   prefetched += CopiedBytes(graph, step);
 }
 
@@ -355,7 +358,7 @@ Executor::~Executor() {
   try {
     impl_->backend->Synchronize();
   } catch (...) {
-    // Whoever waited for the lanes has been told; they are idle.
+    // A wait has already thrown this error. The lanes are idle.
   }
 }
 
@@ -403,7 +406,8 @@ void Executor::NoteWrite(TensorId tensor) {
 
 void Executor::AwaitLoad(TensorId tensor) {
   const int32_t current = impl_->current;
-  // The copies of a feed count as its tensors' last ones when its operation is over.
+  // `loads` has the copies of a feed only after its operation, so during it wait for the whole
+  // lane.
   const bool feeds =
       current != kNone && IsRun(impl_->graph, impl_->plan.steps[current], OpKind::kFeed);
   Backend* const lanes = impl_->backend;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kSamples = 7;
 
-/// Two buffers on the device and in another tier; frees them.
+/// Owns two buffers on the device and two in another tier.
 struct Buffers {
   Buffers(Backend* b, Tier t, int64_t bytes) : backend(b), tier(t) {
     for (int i = 0; i < 2; ++i) {
@@ -33,7 +33,8 @@ struct Buffers {
   std::array<void*, 2> device{}, away{};
 };
 
-/// Median seconds in which `bytes` go down (`down`), up (`up`), or each way at the same time.
+/// Returns the median seconds to copy `bytes` off the device (`down`), to it (`up`), or both at the
+/// same time.
 double CopySeconds(const Buffers& buffers, int64_t bytes, bool down, bool up) {
   Backend* const backend = buffers.backend;
   const Lane save = OffloadLane(buffers.tier), load = PrefetchLane(buffers.tier);
@@ -56,10 +57,11 @@ double CopySeconds(const Buffers& buffers, int64_t bytes, bool down, bool up) {
   return seconds[kSamples / 2];
 }
 
-/// Bytes a second, the latency of each copy left out.
+/// Returns bytes per second, without the latency of each copy.
 double Rate(const Buffers& buffers, int64_t bytes, double latency, bool down, bool up) {
   const double seconds = CopySeconds(buffers, bytes, down, up);
-  // Where others delay the short copies, what is left of the long ones says nothing.
+  // At least half of the time counts: if other programs delayed the short copies, the latency is
+  // wrong.
   const double moving = std::max({seconds - latency, seconds / 2, 1e-9});
   return static_cast<double>(down && up ? 2 * bytes : bytes) / moving;
 }

@@ -7,7 +7,7 @@ namespace layrub {
 
 namespace {
 
-/// The compute lane waits for a copy.
+/// Whether the compute lane waits for a copy.
 bool IsStall(const Step& step) {
   return step.kind == StepKind::kWait && step.lane == Lane::kCompute;
 }
@@ -30,7 +30,7 @@ Recorder::Recorder(const Plan& plan, Backend* backend)
 
 void Recorder::Start() {
   start_ = backend_->Record(Lane::kCompute);
-  // They may be the first to work.
+  // A lane of copies may be the first to work.
   backend_->Wait(Lane::kLoad, start_);
   if (plan_.spill_bytes > 0) backend_->Wait(Lane::kFetch, start_);
 }
@@ -58,7 +58,7 @@ void Recorder::Finish() {
     const double begin = backend_->SecondsOf(begins_[i]) - origin;
     const double end = backend_->SecondsOf(ends_[i]) - origin;
     known = known && std::isfinite(begin) && std::isfinite(end);
-    // An iteration may begin with a wait, for a lane that is still asleep.
+    // An iteration may begin with a wait for a lane that is still asleep.
     first = recorded ? std::min(first, begin) : begin;
     last = std::max(last, end);
     recorded = true;

@@ -11,22 +11,22 @@
 
 namespace layrub {
 
-/// The lane that does `step`; none for steps that take no time and for Wait.
+/// Returns the lane that does `step`, or nothing for Wait and for steps that take no time.
 std::optional<Lane> LaneOf(const Step& step);
 
-/// Notes when each step of an iteration begins and ends on its lane. Allocates in the constructor
+/// Records when each step of an iteration begins and ends on its lane. Allocates in the constructor
 /// only.
 class Recorder {
  public:
   Recorder(const Plan& plan, Backend* backend);
 
-  /// An iteration begins.
+  /// Begins an iteration.
   void Start();
-  /// To be called around the queueing of step `index`.
+  /// Call these before and after step `index` is queued.
   void Begin(int32_t index);
   void End(int32_t index);
-  /// Makes the timeline of the iteration that ends; all lanes must be idle. It is empty where the
-  /// iteration had more steps than the backend remembers times (TicketTimes::kKept).
+  /// Ends the iteration and makes its timeline. All lanes must be idle. The timeline is empty if
+  /// the iteration had more steps than the backend keeps times for (TicketTimes::kKept).
   void Finish();
 
   const Timeline& timeline() const { return timeline_; }

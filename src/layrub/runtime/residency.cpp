@@ -35,7 +35,8 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
   for (size_t i = 0; i < plan.steps.size(); ++i) CheckStep(static_cast<int32_t>(i));
 }
 
-/// Step number `index` is of bytes that its tensor has, and takes some that the arena has.
+/// Throws std::invalid_argument unless the bytes of step `index` are within its tensor and its
+/// range is within the arena.
 void Residency::CheckStep(int32_t index) const {
   const Step& step = plan_.steps[index];
   const bool takes = step.kind == StepKind::kAlloc || IsMove(step);
@@ -48,7 +49,7 @@ void Residency::CheckStep(int32_t index) const {
   const bool ends_well = step.end == tensor.bytes || step.end % kAlignment == 0;
   if (!is_all && (step.begin < 0 || step.begin % kAlignment != 0 || step.begin >= step.end ||
                   step.end > tensor.bytes || !ends_well)) {
-    object("is of bytes [" + std::to_string(step.begin) + ", " + std::to_string(step.end) +
+    object("covers bytes [" + std::to_string(step.begin) + ", " + std::to_string(step.end) +
            ") of tensor " + tensor.name + ", which has " + std::to_string(tensor.bytes));
   }
   if (!takes) return;
@@ -73,7 +74,7 @@ Tier Residency::Away(TensorId tensor) const {
 
 Place& Residency::PlaceOf(TensorId tensor, Tier tier) { return places_[tensor][Index(tier)]; }
 
-/// Those that `step`, an Alloc or Move, is to give.
+/// The bytes of the tier that `step`, an Alloc or Move, takes.
 Residency::Bytes Residency::BytesOf(const Step& step) {
   return {step.offset + step.begin, step.offset + step.end};
 }
@@ -88,13 +89,13 @@ char* Residency::AddressOf(TensorId tensor, Tier tier, int64_t begin) const {
   return MemoryOf(tier).at(plan_.steps[place.range].offset + begin);
 }
 
-/// The bytes of `all` below and above `some`; either may be none.
+/// Returns the bytes of `all` below and above `some`. Either may be empty.
 std::array<Residency::Bytes, 2> Residency::Outside(const Bytes& all, const Bytes& some) {
   return {Bytes{all.begin, std::clamp(some.begin, all.begin, all.end)},
           Bytes{std::clamp(some.end, all.begin, all.end), all.end}};
 }
 
-/// To what the step gives, and to `more`, which adjoins.
+/// Binds the tensor of the step to the step's bytes and to `more`, which must adjoin them.
 void Residency::Bind(int32_t index, const Bytes& more) {
   const Step& step = plan_.steps[index];
   users_[index] = 1;
@@ -107,7 +108,7 @@ void Residency::Bind(int32_t index, const Bytes& more) {
   PlaceOf(step.tensor, step.tier) = {address, index};
 }
 
-/// Those bytes of the value of `tensor` are there.
+/// Notes that bytes [first, last) of the value of `tensor` are in `tier`.
 void Residency::SetValid(TensorId tensor, Tier tier, int64_t first, int64_t last) {
   Place& place = PlaceOf(tensor, tier);
   place.first = first;
@@ -126,7 +127,7 @@ void Residency::Alloc(int32_t index) {
   if (adjoins) SetValid(step.tensor, step.tier, before.first, before.last);
 }
 
-/// What `step` takes and nobody had until now, but for its tensor at `had`, is as it was left.
+/// Checks that the bytes that `step` takes, except those its tensor `had`, still hold the poison.
 void Residency::CheckIntact(const Step& step, const Bytes& had) {
   if (!poison_) return;
   for (const auto& [begin, end] : Outside(BytesOf(step), had)) {
@@ -170,7 +171,8 @@ void Residency::Release(TensorId tensor, Tier tier) {
   place = {};
 }
 
-/// One tensor less is bound to the range that step number `range` gave; at `kept` it still is.
+/// Unbinds one tensor from the range of step number `range`. When it was the last one, poisons the
+/// range except `kept`.
 void Residency::GiveBack(int32_t range, const Bytes& kept) {
   if (--users_[range] > 0 || !poison_) return;
   const Tier tier = plan_.steps[range].tier;
@@ -218,7 +220,7 @@ void Residency::Forget() {
   }
 }
 
-void Residency::HasComeHome(TensorId tensor) {
+void Residency::MarkHomeValid(TensorId tensor) {
   SetValid(tensor, Away(tensor), 0, graph_.tensors[tensor].bytes);
 }
 

@@ -16,64 +16,67 @@ namespace layrub {
 
 /// A tensor's range in one tier.
 struct Place {
-  /// nullptr also when the value was overwritten by an alias, and of a part (see Step).
+  /// nullptr if not resident, if an alias has overwritten the value, and for a part (see Step).
   char* address = nullptr;
-  int32_t range = kNone;  ///< number of the Alloc or Copy step that gave the bytes; shared by
-                          ///< aliases; kNone of a home
-  /// Bytes [first, last) of the value have been written there, or the copies that do it are queued.
+  int32_t range = kNone;  ///< number of the Alloc or move step that gave the bytes, shared by
+                          ///< aliases; kNone for a home
+  /// Bytes [first, last) of the value have been written there, or copies that write them are
+  /// queued.
   int64_t first = 0, last = 0;
-  bool valid = false;  ///< and they are all
+  bool valid = false;  ///< whether these are all bytes of the value
 };
 
-/// Where each tensor of a plan is: the memory of all tiers and who is bound to which range. The
-/// device bytes above those of the state tensors (HomeBytes) may be shared with others.
-/// Takes the steps that take no time. Allocates memory in the constructor only. Not thread safe.
-/// `graph` and `plan` must outlive it.
+/// Keeps track of where each tensor of a plan is: the memory of all tiers, and which tensor is
+/// bound to which range. Runs the steps that take no time. The device bytes above those of the
+/// state tensors (HomeBytes) may be shared with others. Allocates memory in the constructor only.
+/// Not thread safe. `graph` and `plan` must outlive it.
 class Residency {
  public:
-  /// Binds the state tensors. What the plan needs above them lies in `transient`, which has
-  /// been joined with as many bytes, or, where that is null, in memory of its own. Throws
-  /// std::bad_alloc when the backend has not enough memory, and std::invalid_argument when a range
-  /// does not lie within the plan's bytes, what is copied not within its tensor, or when
-  /// what is to stay of a tensor is no part of it.
-  /// `poison`, `canary`: see ExecutorOptions.
+  /// Binds the state tensors. The plan's bytes above them are in `transient`, which must have been
+  /// joined with as many bytes, or in memory of its own if that is null. Throws std::bad_alloc when
+  /// the backend has not enough memory. Throws std::invalid_argument when a range is not within the
+  /// plan's bytes, or when the bytes of a step are not within its tensor or not aligned. For
+  /// `poison` and `canary` see ExecutorOptions.
   Residency(const Graph& graph, const Plan& plan, Backend* backend, TransientMemory* transient,
             bool poison, bool canary);
 
   const Place& At(TensorId tensor, Tier tier) const;
 
-  /// The tier off the device where `tensor` is, or, if it is in none, has a place.
+  /// Returns the tier off the device that holds the value of `tensor`, or, if none does, the one
+  /// where it has a range.
   Tier Away(TensorId tensor) const;
 
-  /// Where byte `begin` of `tensor` is, which has a place in `tier`.
+  /// Returns the address of byte `begin` of `tensor`, which must have a range in `tier`.
   char* AddressOf(TensorId tensor, Tier tier, int64_t begin) const;
 
   /// Runs Alloc step number `index`.
   void Alloc(int32_t index);
   /// Runs Free step number `index`.
   void Free(int32_t index);
-  /// What a Move copies.
+  /// The copy of a Move step.
   struct Way {
     const char* from = nullptr;
     char* to = nullptr;
-    int32_t left = kNone;  ///< the range that it leaves
+    int32_t left = kNone;  ///< the range that the tensor leaves
   };
-  /// Runs Move step number `index`, but for the copy.
+  /// Runs Move step number `index` except for the copy, which it returns.
   Way Move(int32_t index);
-  /// The bytes of `tensor` have gone the way that Move has given. What they have left is free.
+  /// Says that the copy that Move returned for `tensor` is queued. Frees the range that it left.
   void Moved(TensorId tensor, const Way& way);
   void Alias(TensorId tensor, TensorId on);
-  /// What `step`, a Copy between tiers, copies is there, or will be when the lane gets there.
+  /// Says that the bytes of `step`, a Copy between tiers, have been copied, or that the copy is
+  /// queued.
   void Copied(const Step& step);
-  /// An operation wrote `tensor`: host copies are stale, and the value it was laid on is gone.
-  /// `again`: it wrote the value once more that the tensor has, so that they are not.
+  /// Says that an operation wrote `tensor`. Its copies off the device become stale, unless `again`:
+  /// then a recomputation wrote the same value. If `tensor` was aliased on another one, that value
+  /// is gone.
   void Written(TensorId tensor, bool again);
-  /// Unbinds all but homes.
+  /// Unbinds everything except homes.
   void Forget();
-  /// The home of `tensor`, off the device, has its value.
-  void HasComeHome(TensorId tensor);
+  /// Says that the home of `tensor`, off the device, has its value.
+  void MarkHomeValid(TensorId tensor);
 
-  /// Freed ranges are filled at once.
+  /// Whether freed ranges are filled with poison at once.
   bool poisons() const { return poison_; }
   /// See Executor.
   int64_t TouchedBytes() const;
@@ -108,14 +111,15 @@ class Residency {
   const bool poison_;
   Memory device_;
   Memory host_;
-  std::optional<Memory> file_;                     ///< nothing where the plan takes none
+  std::optional<Memory> file_;                     ///< empty if the plan uses no file
   std::vector<std::array<Place, kTiers>> places_;  ///< per tensor and tier
   std::vector<std::optional<Tier>> home_;          ///< per tensor
-  std::vector<TensorId> overwrites_;  ///< per tensor: whose value goes when it is written
-  /// Per Alloc and Move step: how many tensors are bound to its range, and its bytes in use.
+  std::vector<TensorId> overwrites_;  ///< per tensor: whose value is lost when it is written
+  /// Per Alloc and Move step: how many tensors are bound to its range, and which bytes of it are in
+  /// use.
   std::vector<int32_t> users_;
   std::vector<Bytes> live_;
-  int64_t touched_ = 0;  ///< of ranges that have been poisoned again
+  int64_t touched_ = 0;  ///< the highest end of changes in ranges that have been poisoned again
   bool intact_ = true;
 };
 

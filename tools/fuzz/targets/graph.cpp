@@ -15,8 +15,8 @@
 namespace layrub_fuzz {
 namespace {
 
-constexpr size_t kPlannedOps = 64;  ///< larger graphs are read and not planned
-constexpr char kPlanHeader[] = "layrub-plan 4\n";
+constexpr size_t kPlannedOps = 64;  ///< larger graphs are only read, not planned
+constexpr char kPlanHeader[] = "layrub-plan 5\n";
 
 template <typename Value>
 Value ValueOf(const layrub::Result<Value>& result) {
@@ -30,7 +30,7 @@ layrub::Graph GraphOf(const std::string& text) {
   return graph;
 }
 
-/// The small net's.
+/// The graph of kSmallNet, as text.
 const std::string& SmallGraph() {
   static const std::string text = [] {
     caffe::NetParameter net;
@@ -59,7 +59,7 @@ void ReadGraph(const std::string& text) {
   Prove(plan.device_bytes >= layrub::StateFloorBytes(graph), "a plan takes less than any can");
 }
 
-/// The text of a graph, and of a plan for it.
+/// Reads the text of a graph followed by that of a plan for it.
 void ReadPlan(const std::string& text) {
   const size_t end = text.find(kPlanHeader);
   const bool whole = end != std::string::npos;
@@ -85,16 +85,16 @@ std::vector<std::string> PlanSeeds() {
 }
 
 std::vector<std::string> Words() {
-  std::vector<std::string> words = {"layrub-graph 2",
-                                    "layrub-plan 4",
+  std::vector<std::string> words = {"layrub-graph 3",
+                                    "layrub-plan 5",
                                     "graph ",
                                     "tensor ",
                                     "op ",
-                                    "form ",
+                                    "variant ",
                                     "reads ",
                                     "writes ",
                                     "alias ",
-                                    "scratch ",
+                                    "algorithm ",
                                     "flops=",
                                     "bytes=",
                                     "seconds=",
@@ -119,11 +119,11 @@ std::vector<std::string> Words() {
                                     "home ",
                                     " device ",
                                     " host ",
-                                    " form=",
-                                    " scratch=",
+                                    " variant=",
+                                    " algorithm=",
                                     " on ",
                                     " for ",
-                                    " again",
+                                    " recompute",
                                     " save ",
                                     " load ",
                                     "9223372036854775807",

@@ -9,7 +9,7 @@
 namespace layrub_fuzz {
 namespace {
 
-constexpr int kRecords = 1000;  ///< a damaged database may go round in circles
+constexpr int kRecords = 1000;  ///< a damaged database may have a loop
 
 void ReadAll() {
   const std::unique_ptr<caffe::db::DB> database(caffe::db::GetDB("lmdb"));
@@ -24,7 +24,7 @@ void ReadAll() {
 void ReadLmdb(const std::string& bytes) {
   std::filesystem::create_directory("lmdb");
   Write("lmdb/data.mdb", bytes);
-  ReadApart(ReadAll);
+  ReadInChild(ReadAll);
 }
 
 std::string Database(int records) {

@@ -1,5 +1,5 @@
-// Prototxts of nets and solvers, up to the report that `layrub plan` gives of them; and its command
-// line.
+// Prototxt files of nets and solvers, which are read and planned as `layrub plan` does; and the
+// command line of `layrub plan`.
 #include <gflags/gflags.h>
 #include <google/protobuf/text_format.h>
 
@@ -16,14 +16,14 @@
 #include "layrub/planned_nets.hpp"
 
 namespace GFLAGS_NAMESPACE {
-// What gflags calls where a command line is wrong: exit, unless a test puts something else there.
+// The function that gflags calls if a command line is wrong. It is exit, unless a test replaces it.
 extern void (*gflags_exitfunc)(int);
 }  // namespace GFLAGS_NAMESPACE
 
 namespace layrub_fuzz {
 namespace {
 
-constexpr size_t kPlannedOps = 48;  ///< larger nets are set up and not planned
+constexpr size_t kPlannedOps = 48;  ///< larger nets are only set up, not planned
 
 constexpr char kSmallSolver[] = R"(
 net: "small.prototxt" type: "Adam" base_lr: 0.1 lr_policy: "step" gamma: 0.5 stepsize: 10
@@ -31,7 +31,7 @@ max_iter: 20 momentum: 0.9 momentum2: 0.999 snapshot: 10 snapshot_prefix: "run" 
 placement { strategy: "hybrid" device_memory: "1MiB" keep: "conv" }
 )";
 
-/// What `layrub plan` does with its flags, but for what it prints.
+/// Does what `layrub plan` does with its flags, without printing.
 void Plan() {
   const layrub_tool::WantedNets nets = layrub_tool::NetsOfFlags("plan");
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
@@ -43,11 +43,12 @@ void Plan() {
   if (graphs.value().train.ops.size() > kPlannedOps) return;
   const auto report = layrub_tool::MakeReport(graphs.value(), options.value(), false);
   Require(report.status());
-  layrub_tool::ToText(graphs.value().train, report.value(), true);
-  layrub_tool::ToJson(graphs.value().train, report.value());
+  const layrub::Graph& graph = graphs.value().of(report.value().nets.train);
+  layrub_tool::ToText(graph, report.value(), true);
+  layrub_tool::ToJson(graph, report.value());
 }
 
-/// The files that inputs may name.
+/// Writes the files that inputs may name.
 void WriteSmallFiles() {
   static const std::string net = Write("small.prototxt", kSmallNet);
   static const std::string solver = Write("small_solver.prototxt", kSmallSolver);
@@ -75,7 +76,7 @@ void ReadMachine(const std::string& text) {
   Plan();
 }
 
-/// An argument a line, without the program's name.
+/// Reads a command line with one argument per line, without the program's name.
 void ReadCommandLine(const std::string& lines) {
   WriteSmallFiles();
   GFLAGS_NAMESPACE::gflags_exitfunc = [](int) {
@@ -92,7 +93,7 @@ void ReadCommandLine(const std::string& lines) {
   int count = static_cast<int>(words.size());
   char** argv = arguments.data();
   gflags::ParseCommandLineNonHelpFlags(&count, &argv, true);
-  // A name here is a file of the current folder: what is elsewhere is not the fuzzer's to read.
+  // Only files of the current folder may be named: the fuzzer must not read other files.
   for (const std::string* file : {&FLAGS_model, &FLAGS_solver, &FLAGS_machine}) {
     if (file->find('/') != std::string::npos) throw caffe::Error("a file of another folder");
   }
@@ -104,7 +105,7 @@ std::vector<std::string> NetSeeds() {
   std::vector<std::string> seeds = {kSmallNet};
   for (const char* name : {"activations", "filter", "losses", "recurrent", "shapes"})
     seeds.push_back(SourceFile(std::string("src/caffe/net/test/nets/types/") + name + ".prototxt"));
-  // Every layer alone: what a fuzzer changes has then less that may refuse it.
+  // Every layer alone, so that other layers do not refuse what the fuzzer has changed.
   for (const char* name : {"activations", "losses", "shapes", "recurrent"}) {
     caffe::NetParameter net;
     google::protobuf::TextFormat::ParseFromString(
@@ -147,7 +148,7 @@ std::vector<std::string> MachineSeeds() {
   return {R"({"name": "m", "flops": 1e12, "memory_bandwidth": 1e11, "link_down": 1e9,
  "link_up": 1e9, "link_both": 2e9, "latency": 1e-6, "compute_while_copying": 1,
  "copy_while_computing": 1, "capacity": 1e9, "links": 2,
- "operations": [{"op": "conv/forward", "form": "-", "bytes_moved": 0, "seconds": 0.001}]})"};
+ "operations": [{"op": "conv/forward", "variant": "-", "bytes_moved": 0, "seconds": 0.001}]})"};
 }
 
 std::vector<std::string> CommandLineSeeds() {
@@ -184,7 +185,7 @@ std::vector<std::string> MachineWords() {
           "links",
           "operations",
           "op",
-          "form",
+          "variant",
           "bytes_moved",
           "seconds",
           "1e308",

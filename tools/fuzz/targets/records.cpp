@@ -38,7 +38,7 @@ TransformationParameter InColour(bool colour) {
   return param;
 }
 
-/// Whether one of them refuses it does not keep the others from it.
+/// Tries all transformations, even if some of them refuse the datum.
 void TransformInAllWays(const Datum& datum) {
   for (const TransformationParameter& param : {CropAndMirror(), InColour(true), InColour(false)}) {
     try {
@@ -62,7 +62,7 @@ void TransformImage(const std::string& bytes) {
   TransformInAllWays(datum);
 }
 
-/// OpenCV gives these to GDCM, which ends in assertions.
+/// OpenCV reads DICOM images with GDCM, which may abort in an assertion.
 bool IsDicom(const std::string& bytes) {
   return bytes.size() >= 132 && bytes.compare(128, 4, "DICM") == 0;
 }
@@ -70,7 +70,7 @@ bool IsDicom(const std::string& bytes) {
 void ReadImage(const std::string& bytes) {
   if (!IsDicom(bytes)) return TransformImage(bytes);
   Write("image", bytes);
-  ReadApart([] { TransformImage(Contents("image")); });
+  ReadInChild([] { TransformImage(Contents("image")); });
 }
 
 void ReadMean(const std::string& bytes) {

@@ -1,4 +1,4 @@
-// Weights and solver states, in both formats, given to a small net that is there already.
+// Weights and solver states, in both formats, loaded into a small net.
 #include <google/protobuf/text_format.h>
 
 #include <memory>
@@ -36,17 +36,17 @@ void ReadState(const std::string& bytes) {
 void ReadModelH5(const std::string& bytes) {
   SmallSolver();
   Write("model.caffemodel.h5", bytes);
-  ReadApart([] { SmallSolver().net()->CopyTrainedLayersFrom("model.caffemodel.h5"); });
+  ReadInChild([] { SmallSolver().net()->CopyTrainedLayersFrom("model.caffemodel.h5"); });
 }
 
 void ReadStateH5(const std::string& bytes) {
   SmallSolver();
   Write("state.solverstate.h5", bytes);
-  ReadApart([] { SmallSolver().Restore("state.solverstate.h5"); });
+  ReadInChild([] { SmallSolver().Restore("state.solverstate.h5"); });
 }
 #endif
 
-/// The files of a snapshot, model and state. They are names of files that stay there.
+/// Writes a snapshot and returns the names of its files, model and state.
 std::vector<std::string> Snapshot(caffe::SolverParameter::SnapshotFormat format,
                                   const std::string& ending) {
   caffe::SolverParameter param = SmallSolver().param();

@@ -7,9 +7,10 @@
 namespace layrub_tool {
 namespace {
 
-/// An axis whose ends differ by a larger factor is logarithmic.
+/// An axis is logarithmic if its ends differ by a larger factor.
 constexpr double kWide = 3;
-/// On both sides, as a part of what is between the ends, or of the values if these are equal.
+/// The margin at each end as a fraction of the distance between the ends, or of the value if they
+/// are equal.
 constexpr double kRoom = 0.05, kLeastRoom = 1e-3;
 constexpr size_t kFewTicks = 5;
 constexpr int kMostParts = 8;

@@ -5,16 +5,17 @@
 
 namespace layrub_tool {
 
-/// Values along one side of a picture; logarithmic where its ends are far apart.
+/// Maps values to pixels along one side of a picture. The axis is logarithmic if its ends are far
+/// apart.
 class Axis {
  public:
-  /// From `least`, near pixel `begin`, to `most`, near `end`: there is some room on both sides.
+  /// Maps `least` to a pixel near `begin` and `most` to one near `end`, with a margin at both ends.
   Axis(double least, double most, double begin, double end);
 
   bool log() const { return log_; }
   /// The pixel of `value`.
   double At(double value) const;
-  /// The values at the ends, room included.
+  /// The values at the ends, margins included.
   double least() const { return Value(low_); }
   double most() const { return Value(high_); }
 
@@ -26,10 +27,10 @@ class Axis {
   double begin_, end_, low_ = 0, high_ = 0;
 };
 
-/// Ticks of a logarithmic axis: powers of two, and what lies evenly between them where these are
-/// few.
+/// Ticks of a logarithmic axis: powers of two, and if these are few, evenly spaced values between
+/// them.
 std::vector<double> LogTicks(const Axis& axis);
-/// The multiples of `step`, of any other axis.
+/// Ticks of a linear axis: the multiples of `step`.
 std::vector<double> LinearTicks(const Axis& axis, double step);
 
 }  // namespace layrub_tool

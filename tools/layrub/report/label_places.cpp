@@ -11,9 +11,9 @@ namespace {
 constexpr double kDistances[] = {9, 14, 20, 28, 38, 50, 66, 84, 108};  // pixels
 constexpr int kDirections = 16;
 constexpr int kRounds = 4;
-// The cost of a pixel's distance is 1.
-constexpr double kLabel = 20;  ///< of a square pixel on another label or a mark
-constexpr double kCurve = 1;   ///< of one on a curve
+// Costs of a place. A pixel of distance to the point costs 1.
+constexpr double kLabel = 20;  ///< a square pixel of overlap with another label or a mark
+constexpr double kCurve = 1;   ///< a square pixel of overlap with a curve
 constexpr double kMargin = 2;  ///< pixels between labels
 
 double Overlap(const Box& a, const Box& b) {
@@ -32,7 +32,8 @@ Box Wider(const Box& box) {
   return {box.x - kMargin, box.y - kMargin, box.width + 2 * kMargin, box.height + 2 * kMargin};
 }
 
-/// The label's box whose side or corner that looks at the point is `distance` away from it.
+/// The label's box in the given direction, with the side or corner nearest to the point at
+/// `distance` from it.
 Box At(const Label& label, double distance, int direction) {
   const double angle = 2 * M_PI * direction / kDirections;
   const double x = std::cos(angle), y = std::sin(angle);

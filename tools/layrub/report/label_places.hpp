@@ -10,15 +10,15 @@ struct Box {
   double x = 0, y = 0, width = 0, height = 0;
 };
 
-/// A label of a point of a picture, and the room that its text takes.
+/// The label of a point of a picture: the point, and the size of the text.
 struct Label {
   double x = 0, y = 0;
   double width = 0, height = 0;
 };
 
-/// A place within `bounds` for each of `labels`, near its point: on none of the others, none of
-/// `marks` and, if that can be had nearby, no `curves`. Where there is not room enough, the places
-/// that overlap least. The same places for the same input.
+/// Finds a place for each of `labels` within `bounds`, near its point. Labels do not overlap each
+/// other or `marks` and, if there is such a place nearby, no `curves`. If there is not enough
+/// space, they overlap as little as possible. The result depends on the input only.
 std::vector<Box> PlaceLabels(const std::vector<Label>& labels, const std::vector<Box>& marks,
                              const std::vector<Box>& curves, const Box& bounds);
 

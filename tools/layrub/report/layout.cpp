@@ -11,7 +11,7 @@ using layrub::Role;
 const std::vector<Role>& RolesUpwards() {
   static const std::vector<Role> roles = {
       Role::kParameter,  Role::kParameterGradient,  Role::kHistory, Role::kUser,
-      Role::kActivation, Role::kActivationGradient, Role::kSaved,   Role::kScratch};
+      Role::kActivation, Role::kActivationGradient, Role::kSaved,   Role::kWorkspace};
   return roles;
 }
 
@@ -29,7 +29,7 @@ const char* RoleWords(Role role) {
       return "activation gradients";
     case Role::kSaved:
       return "saved for backward";
-    case Role::kScratch:
+    case Role::kWorkspace:
       return "workspace";
     case Role::kUser:
       return "inputs";

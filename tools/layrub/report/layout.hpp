@@ -11,20 +11,20 @@
 
 namespace layrub_tool {
 
-// What the pictures of a plan have in common. From left to right go the runs of operations; with
-// these margins, in pixels, pictures of one plan stand in line. What is at a run outside of a view
-// has the attribute data-run, by which the page moves it when it zooms.
+// Layout that the pictures of a plan share. Runs of operations go from left to right. All pictures
+// have the same margins, in pixels, so that those of one plan line up. Elements outside of a view
+// that belong to a run have the attribute data-run, by which the page moves them when it zooms.
 inline constexpr double kPictureWidth = 960;
 inline constexpr double kPictureLeft = 76;
 inline constexpr double kPictureRight = 14;
 inline constexpr int kRoles = 8;
 
-/// The roles from the bottom of a stack to its top, as they lie in most arenas.
+/// The roles from the bottom of a stack to its top, in the order of addresses of most arenas.
 const std::vector<layrub::Role>& RolesUpwards();
 /// "activation gradients".
 const char* RoleWords(layrub::Role role);
 
-/// A rectangle of the picture for `runs` runs and `bytes` bytes.
+/// A rectangle of a picture in which x counts `runs` runs and y counts `bytes` bytes.
 struct Frame {
   double left = 0, top = 0, width = 0, height = 0;
   int runs = 1;
@@ -36,22 +36,23 @@ struct Frame {
   double Y(double at) const { return bottom() - at * height / bytes; }
 };
 
-/// Runs that share a column, so that columns are a third of a pixel wide or more.
+/// The number of runs that share a column so that columns are at least a third of a pixel wide.
 int RunsPerColumn(int runs, double width);
 
-/// Entries of a legend, look and words, from (left, top) on, in lines that end before `right`.
-/// Returns how high it is.
+/// Draws a legend of `entries` (look and words), from (left, top) on, in lines that end before
+/// `right`. Returns its height.
 double DrawLegend(const std::vector<std::pair<std::string, std::string>>& entries, double left,
                   double right, double top, Svg* svg);
-/// Lines at round numbers of bytes, which the numbers stand left of if `numbers`.
+/// Draws lines at round numbers of bytes, with the numbers left of them if `numbers`.
 void DrawByteTicks(const Frame& frame, bool numbers, Svg* svg);
-/// Begins a view of the frame in which x counts runs and y is in pixels from its top.
+/// Begins a view of the frame in which x counts runs and y counts pixels from the frame's top.
 void BeginRunsView(const Frame& frame, const std::string& look, Svg* svg);
-/// In such a view: dashed lines where passes end.
+/// In such a view: draws dashed lines at the ends of passes.
 void DrawPassEnds(const Frame& frame, const Stays& stays, Svg* svg);
-/// Below `frame`, 34 pixels high: names of passes, numbers of runs, and with `title` what they are.
+/// Draws the axis of runs below `frame`, 34 pixels high: names of passes, numbers of runs, and the
+/// axis title if `title`.
 void DrawRunAxis(const Frame& frame, const Stays& stays, bool title, Svg* svg);
-/// Left and lower edge.
+/// Draws the left and lower edge.
 void DrawEdges(const Frame& frame, Svg* svg);
 
 }  // namespace layrub_tool

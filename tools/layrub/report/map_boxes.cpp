@@ -1,4 +1,4 @@
-// What of a map is too small to be drawn by itself.
+// Joins the boxes of a map that are too small to draw one by one.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -8,7 +8,7 @@
 namespace layrub_tool {
 namespace {
 
-/// Rows that are less full have boxes of their own.
+/// Boxes in a row are not joined if the joined box would be less full.
 constexpr double kFilled = 0.6;
 
 double Area(const MapBox& box) {
@@ -17,7 +17,7 @@ double Area(const MapBox& box) {
 
 double Filled(const MapBox& box) { return box.filled == 0 ? Area(box) : box.filled; }
 
-/// All but the tensors.
+/// The two boxes joined, without tensors.
 MapBox Joined(const MapBox& a, const MapBox& b) {
   const int64_t offset = std::min(a.offset, b.offset);
   return {std::min(a.begin, b.begin),
@@ -29,7 +29,7 @@ MapBox Joined(const MapBox& a, const MapBox& b) {
           Filled(a) + Filled(b)};
 }
 
-/// Sorts `boxes` by `key`, and joins each with the one before where `joins` says so.
+/// Sorts `boxes` by `key`, and joins each with the one before if `joins(before, box)`.
 template <typename Key, typename Joins>
 std::vector<MapBox> JoinSorted(std::vector<MapBox> boxes, const Key& key, const Joins& joins) {
   std::stable_sort(boxes.begin(), boxes.end(),
@@ -48,7 +48,7 @@ std::vector<MapBox> JoinSorted(std::vector<MapBox> boxes, const Key& key, const 
   return joined;
 }
 
-/// Moves those for which `is_sliver` holds out of `boxes`.
+/// Removes the boxes for which `is_sliver` holds from `boxes` and returns them.
 template <typename IsSliver>
 std::vector<MapBox> TakeSlivers(std::vector<MapBox>* boxes, const IsSliver& is_sliver) {
   const auto first = std::stable_partition(boxes->begin(), boxes->end(),

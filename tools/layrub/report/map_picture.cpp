@@ -21,8 +21,8 @@ constexpr double kArrows = 34;       ///< between the tiers
 constexpr double kBetween = 34;      ///< between two plans
 constexpr double kLeastWidth = 16;   ///< of a plan
 constexpr double kArrowDistance = 5;
-constexpr double kThin = 3;  ///< boxes that are lower have no outline
-/// Boxes of wider runs have an outline.
+constexpr double kThin = 3;  ///< lower boxes have no outline
+/// Boxes have an outline if runs are wider than this.
 constexpr double kOutlinedRun = 2.5;
 
 std::string Classes(const MapLook& look) {
@@ -186,7 +186,7 @@ class MapPainter {
     return t == layrub::kNone ? "" : "data-t=\"" + std::to_string(t) + "\"";
   }
 
-  /// kNone: several.
+  /// The box's tensor; kNone if it has several.
   static layrub::TensorId TensorOf(const MapBox& box) {
     return box.tensors.size() == 1 ? *box.tensors.begin() : layrub::kNone;
   }
@@ -200,7 +200,8 @@ class MapPainter {
            (part ? " of " + SizeText(tensor.bytes) : "");
   }
 
-  /// Those of one direction that are too close to tell apart are one arrow.
+  /// Draws an arrow for each copy. Copies of one direction that are too close to tell apart share
+  /// an arrow.
   void DrawArrows(const Stays& stays, const Frame& frame, Svg* svg) {
     const double per_run = frame.width / frame.runs;
     const int close = std::max(1, static_cast<int>(std::ceil(kArrowDistance / per_run)));
@@ -233,7 +234,8 @@ class MapPainter {
     }
   }
 
-  /// Of runs, which may be much wider than a pixel.
+  /// A coordinate in runs, with more digits than Short because a run may be much wider than a
+  /// pixel.
   static std::string Coordinate(double run) {
     char text[32];
     std::snprintf(text, sizeof text, "%.6g", run);
@@ -252,7 +254,7 @@ class MapPainter {
 
 }  // namespace
 
-size_t MostPlansOfAMap() {
+size_t MaxPlansPerMap() {
   constexpr double kWidth = kPictureWidth - kPictureLeft - kPictureRight;
   return static_cast<size_t>((kWidth + kBetween) / (kLeastWidth + kBetween));
 }

@@ -12,10 +12,10 @@
 
 namespace layrub_tool {
 
-/// How a box looks. The first are drawn first.
+/// How a box looks. Boxes are drawn in the order of their looks.
 struct MapLook {
-  bool used = true;    ///< not only held
-  bool again = false;  ///< what it holds was computed again
+  bool used = true;    ///< in use, not only held
+  bool again = false;  ///< its value was recomputed
   layrub::Role role = layrub::Role::kActivation;
 
   auto operator<=>(const MapLook&) const = default;
@@ -23,20 +23,20 @@ struct MapLook {
 
 /// A box of the map: one tensor in its bytes, or several that are too small to tell apart.
 struct MapBox {
-  int begin = 0;  ///< runs before
+  int begin = 0;  ///< the number of runs before it
   int end = 0;
   int64_t offset = 0;
   int64_t bytes = 0;
-  std::set<layrub::TensorId> tensors = {};  ///< that it holds
+  std::set<layrub::TensorId> tensors = {};  ///< whose bytes it shows
   MapLook look = {};
-  double filled = 0;  ///< of a joined box: bytes x runs of what is in it
+  double filled = 0;  ///< of a joined box: the sum of bytes x runs of its parts
 
   bool operator==(const MapBox&) const = default;
 };
 
-/// Joins those shorter than `runs` runs that overlap or touch in bytes within a column of so many
-/// runs, and those lower than `bytes` bytes that overlap in time within a row of so many bytes.
-/// Nothing else changes.
+/// Joins boxes that are too small to draw one by one: boxes shorter than `runs` runs that start in
+/// the same column of `runs` runs and overlap or touch in bytes, and boxes lower than `bytes` bytes
+/// that start in the same row of `bytes` bytes and overlap in time. Other boxes do not change.
 std::vector<MapBox> MergeSlivers(const std::vector<MapBox>& boxes, int runs, int64_t bytes);
 
 /// A plan to draw.
@@ -50,17 +50,17 @@ struct MapPlan {
 
 struct MapPicture {
   std::string svg;
-  std::set<layrub::TensorId> tensors;  ///< that have a box or an arrow of their own
+  std::set<layrub::TensorId> tensors;  ///< the tensors with a box or an arrow of their own
 };
 
-/// So many plans have room side by side in a map.
-size_t MostPlansOfAMap();
+/// The most plans that fit side by side in a map.
+size_t MaxPlansPerMap();
 
-/// A picture of which bytes hold which tensor while an iteration of `graph` runs: runs from left to
-/// right, addresses upwards, the device's tier above the host's, and arrows between them where
-/// tensors are copied. The plans, from one to MostPlansOfAMap, stand side by side, on one scale of
-/// bytes. Faint is what is held but not in use; dashed outlines are around what was computed again.
-/// Paths have the number of their tensor as data-t.
+/// Draws which bytes hold which tensor during an iteration of `graph`: runs from left to right,
+/// addresses upwards, the device above the host, and an arrow between them for each copy. The
+/// plans, from one to MaxPlansPerMap, stand side by side on one scale of bytes. Tensors that are
+/// held but not in use are faint; recomputed ones have dashed outlines. Paths have the number of
+/// their tensor as data-t.
 MapPicture DrawMap(const std::string& title, const layrub::Graph& graph,
                    const std::vector<MapPlan>& plans);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMemoryHeight = 260;
 constexpr double kHeadroom = 1.14;
-/// A line that is so much higher than the peak is not drawn to scale.
+/// A line that is higher than this multiple of the peak is not drawn to scale.
 constexpr double kTooHigh = 2.5;
 constexpr double kLabelRow = 14;
 
@@ -79,7 +79,8 @@ class MemoryPainter {
     return entries;
   }
 
-  /// A role's area: along its upper edge, and back along the upper edge of the role below.
+  /// Draws the area of each role: along its upper edge, and back along the upper edge of the role
+  /// below.
   void DrawAreas(Svg* svg) {
     const std::vector<MemoryColumn> columns = MemoryColumns(stays_);
     std::vector<int64_t> below(columns.size());
@@ -107,7 +108,7 @@ class MemoryPainter {
     return Short(frame_.Y(static_cast<double>(bytes)) - frame_.top);
   }
 
-  /// Their names stand away from the peak's, and do not lie on each other.
+  /// Draws the lines. Their names are on the other side than the peak's and do not overlap.
   void DrawLines(Svg* svg) {
     const double x = PeakIsRight() ? frame_.left + 8 : frame_.right() - 8;
     const Anchor anchor = PeakIsRight() ? Anchor::kStart : Anchor::kEnd;

@@ -10,24 +10,24 @@
 
 namespace layrub_tool {
 
-/// Runs that are shown as one, as that with the most bytes.
+/// Runs [begin, end), drawn as one column that shows `run`, the one with the most bytes.
 struct MemoryColumn {
   int begin = 0;
   int end = 0;
   int run = 0;
 };
 
-/// As many as the picture has room for: each run where that is possible.
+/// As many columns as the picture has space for; one for each run if possible.
 std::vector<MemoryColumn> MemoryColumns(const Stays& stays);
 
-/// Bytes to compare with.
+/// A horizontal line at a number of bytes, to compare with.
 struct MemoryLine {
   std::string name;
   int64_t bytes = 0;
 };
 
-/// A picture of the device bytes that live at each run, stacked by role, with the peak and `lines`.
-/// What would make the rest too low to see is told in words.
+/// Draws the live device bytes at each run, stacked by role, with the peak and `lines`. A line so
+/// high that the rest would be too low to see is given in words instead.
 std::string DrawMemory(const std::string& heading, const layrub::Graph& graph, const Stays& stays,
                        std::vector<MemoryLine> lines);
 

@@ -34,7 +34,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-/// The double that is written with as few digits as the float: 0.1 rather than 0.10000000149.
+/// The double that prints with as few digits as the float: 0.1 rather than 0.10000000149.
 double ShortestDouble(float value) {
   char text[64];
   double same = value;
@@ -53,7 +53,7 @@ Result<std::string> ReadFile(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-/// The lines of `text`. One at the end that was cut short does not count.
+/// The lines of `text`, without an incomplete last line.
 std::vector<std::string_view> WholeLines(std::string_view text) {
   std::vector<std::string_view> lines;
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1)
@@ -61,17 +61,17 @@ std::vector<std::string_view> WholeLines(std::string_view text) {
   return lines;
 }
 
-/// The object that line `i` of the file at `path` is; kInvalid if it is none.
+/// The JSON object in line `i` of the file at `path`; kInvalid if the line is not an object.
 Result<json> ObjectOf(const std::string& path, const std::vector<std::string_view>& lines,
                       size_t i) {
   json object = json::parse(lines[i].begin(), lines[i].end(), nullptr, false);
   if (object.is_object()) return object;
   return Status::Invalid(path + ", line " + std::to_string(i + 1) +
-                         " is no JSON object: move the file away, or correct it.");
+                         " is not a JSON object: move the file away, or correct it.");
 }
 
-/// Leaves the lines of iterations before `iteration` in the file. If there are others, the file as
-/// it was stays under another name.
+/// Keeps only the lines of iterations before `iteration` in the file. If there are others, the old
+/// file is kept under another name.
 void CutLines(const std::string& path, int iteration) {
   const Result<std::string> text = ReadFile(path);
   if (!text.ok()) Fail(text.status().message);
@@ -88,13 +88,15 @@ void CutLines(const std::string& path, int iteration) {
   }
   std::string words;
   if (cut > 0) {
-    words = ", " + std::to_string(cut) + " later lines are cut; they are in " + CopyAside(path);
+    words =
+        ", " + std::to_string(cut) + " later lines are cut; they are in " + CopyToFreeName(path);
   }
   if (kept.size() != text.value().size()) WriteFile(path, kept);
   LOG(INFO) << "Metrics: " << path << " goes on at iteration " << iteration << words;
 }
 
-/// Of which curve a line is: "" of those of iterations, else what says the number of the test net.
+/// The curve that a line belongs to: "" for lines of iterations, else the text that has the number
+/// of the test net.
 std::string_view CurveOf(std::string_view line) {
   const size_t begin = line.find("\"test\":");
   return begin == line.npos ? "" : line.substr(begin, line.find(',', begin) - begin);

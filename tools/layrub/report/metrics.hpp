@@ -12,18 +12,18 @@
 
 namespace layrub_tool {
 
-/// Ends the program where no metrics can be added to the file, or none can be made.
+/// Ends the program if metrics cannot be appended to the file, or the file cannot be created.
 void CheckMetricsFile(const std::string& path);
 
-/// Appends a line to a file of metrics (JSON Lines) after each iteration and each test of a solver,
-/// at once: however training ends, the file has whole lines. docs/report.md tells
-/// what they hold. Where the disk fails, the log has a warning, and training goes on.
+/// Appends a line to a file of metrics (JSON Lines) after each iteration and each test of a solver.
+/// Each line is written at once, so the file has only whole lines however training ends.
+/// docs/report.md documents the keys. If a write fails, a warning is logged once and training goes
+/// on.
 class Metrics final : public caffe::Solver<float>::Callback {
  public:
-  /// Follows the solver, which has been placed. Lines are added to the file at `path`. From that of
-  /// one that has been resumed, the lines of its iteration and of later ones are cut; with them, it
-  /// stays under another name: metrics.1.jsonl of metrics.jsonl. Ends the program where that cannot
-  /// be done.
+  /// `solver` must have been placed. Appends lines to the file at `path`. If `resumed`, first
+  /// removes the lines of the solver's current iteration and of later ones, and keeps the old file
+  /// under another name, such as metrics.1.jsonl. Ends the program on failure.
   Metrics(caffe::Solver<float>* solver, const std::string& path, bool resumed);
   ~Metrics();
   Metrics(const Metrics&) = delete;
@@ -41,14 +41,15 @@ class Metrics final : public caffe::Solver<float>::Callback {
   caffe::Solver<float>* const solver_;
   const std::string path_;
   int file_ = -1;
-  int64_t bytes_ = 0;  ///< of whole lines in the file
+  int64_t bytes_ = 0;  ///< size of the whole lines in the file
   bool failed_ = false;
   std::chrono::steady_clock::time_point start_;  ///< of the iteration
 };
 
-/// The lines of such a file as an array; one at the end that was cut short is left out. Of more
-/// than `most` lines of iterations, or of tests of one net, every second, third ... and the last.
-/// kInvalid where the file cannot be read or one of these lines is no JSON object.
+/// Returns the lines of such a file as an array, without an incomplete last line. If there are more
+/// than `most` lines of iterations, or of tests of one net, returns only every second, third and so
+/// on of them, and the last. Returns kInvalid if the file cannot be read or one of these lines is
+/// not a JSON object.
 layrub::Result<nlohmann::json> ReadMetrics(const std::string& path, size_t most);
 
 }  // namespace layrub_tool

@@ -38,10 +38,11 @@ class Layers {
     }
     of_tensors_.assign(graph.tensors.size(), kNone);
     for (size_t i = 0; i < graph.ops.size(); ++i) {
-      for (const layrub::Form& form : graph.ops[i].forms) {
-        for (const layrub::TensorId t : form.writes) Touch(t, of_ops_[i]);
-        for (const layrub::TensorId t : form.reads) Touch(t, of_ops_[i]);
-        for (const layrub::Scratch& scratch : form.scratch) Touch(scratch.tensor, of_ops_[i]);
+      for (const layrub::Variant& variant : graph.ops[i].variants) {
+        for (const layrub::TensorId t : variant.writes) Touch(t, of_ops_[i]);
+        for (const layrub::TensorId t : variant.reads) Touch(t, of_ops_[i]);
+        for (const layrub::Algorithm& algorithm : variant.algorithms)
+          Touch(algorithm.workspace, of_ops_[i]);
       }
     }
   }
@@ -58,7 +59,7 @@ class Layers {
   std::unordered_map<std::string, int> numbers_;
   std::vector<std::string> names_;
   std::vector<int> of_ops_;
-  std::vector<int> of_tensors_;  ///< kNone: nothing uses it
+  std::vector<int> of_tensors_;  ///< kNone: no operation uses the tensor
 };
 
 Json Summary(const ReportInput& input, const Stays& stays) {
@@ -90,7 +91,7 @@ Json Summary(const ReportInput& input, const Stays& stays) {
           {"items_name", input.items_name}};
 }
 
-/// By number: [name, layer, role, bytes, begin, end], from its first stay to its last.
+/// By number of the tensor: [name, layer, role, bytes, begin of its first stay, end of its last].
 Json Tensors(const Graph& graph, const Stays& stays, const Layers& layers,
              const std::set<layrub::TensorId>& shown) {
   std::vector<int> begin(graph.tensors.size(), kNone), end(graph.tensors.size(), kNone);
@@ -107,7 +108,7 @@ Json Tensors(const Graph& graph, const Stays& stays, const Layers& layers,
   return tensors;
 }
 
-/// The names, and the runs of an operation by its number; those that run again by numbers of runs.
+/// The names of operations, the operation of each run, and the numbers of the runs that recompute.
 Json Operations(const Graph& graph, const Stays& stays) {
   Json names = Json::array(), runs = Json::array(), again = Json::array();
   for (const layrub::Op& op : graph.ops) names.push_back(op.name);
@@ -118,7 +119,7 @@ Json Operations(const Graph& graph, const Stays& stays) {
   return {{"names", names}, {"runs", runs}, {"again", again}, {"pass_end", stays.pass_end}};
 }
 
-/// Columns of the picture of memory: [begin, run that is shown, bytes by role...].
+/// Columns of the memory picture: [begin, run that is shown, bytes by role...].
 Json Memory(const Stays& stays) {
   Json columns = Json::array();
   for (const MemoryColumn& column : MemoryColumns(stays)) {
@@ -129,7 +130,7 @@ Json Memory(const Stays& stays) {
   return columns;
 }
 
-/// In as few digits as nanoseconds need.
+/// Rounded to nanoseconds, so that it prints with few digits.
 double Rounded(double seconds) { return std::round(seconds * 1e9) / 1e9; }
 
 /// Seconds that the operations of each layer take.
@@ -144,7 +145,8 @@ std::vector<double> ComputeSeconds(const ReportInput& input, const Timeline& tim
   return seconds;
 }
 
-/// A row a layer: its number, LayerCost's bytes and seconds, predicted and measured seconds.
+/// A row for each layer: its number, bytes and seconds of LayerCost, predicted and measured
+/// seconds.
 Json LayerRows(const ReportInput& input, const Layers& layers) {
   std::unordered_map<std::string, const layrub::LayerCost*> costs;
   for (const layrub::LayerCost& cost : input.layers) costs.emplace(cost.layer, &cost);

@@ -9,8 +9,8 @@
 
 namespace layrub_tool {
 
-/// What the page of a report is about, once: docs/report.md says what the keys hold. `stays` are
-/// those of the input's plan.
+/// The data that the page of a report shows. docs/report.md documents the keys. `stays` are those
+/// of the input's plan; the page can point at the tensors in `shown`.
 nlohmann::ordered_json PageData(const ReportInput& input, const Stays& stays,
                                 const std::set<layrub::TensorId>& shown);
 

@@ -3,8 +3,8 @@
 
 namespace layrub_tool {
 
-// The files of the folder page/, which the build puts into the program.
-extern const char kPageHtml[];      ///< page.html: {{marks}} stand for what differs
+// The files of the folder page/, which the build embeds in the program.
+extern const char kPageHtml[];      ///< page.html, with {{marks}} to fill in
 extern const char kPageCss[];       ///< page.css
 extern const char kPageScript[];    ///< page.js and the other scripts
 extern const char kChartJs[];       ///< chart.js/chart.min.js: the library Chart.js

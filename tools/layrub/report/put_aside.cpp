@@ -18,7 +18,7 @@ std::string Numbered(const fs::path& path, int number) {
   return fs::path(path).replace_filename(name).string();
 }
 
-/// The first with which none of `paths` names something that is there.
+/// The first number that is free for all of `paths`.
 int FreeNumber(const std::vector<std::string>& paths) {
   int number = 1;
   while (std::any_of(paths.begin(), paths.end(), [number](const std::string& path) {
@@ -36,7 +36,7 @@ bool HoldsSomething(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> PutAside(const std::vector<std::string>& paths) {
+std::vector<std::string> RenameToFreeNames(const std::vector<std::string>& paths) {
   const int number = FreeNumber(paths);
   std::vector<std::string> names;
   for (const std::string& path : paths) {
@@ -49,13 +49,13 @@ std::vector<std::string> PutAside(const std::vector<std::string>& paths) {
   return names;
 }
 
-std::string CopyAside(const std::string& path) {
+std::string CopyToFreeName(const std::string& path) {
   const std::string name = Numbered(path, FreeNumber({path}));
   std::error_code error;
   fs::copy_file(path, name, error);
   if (error) {
     std::error_code ignored;
-    fs::remove(name, ignored);  // of which a part may be there
+    fs::remove(name, ignored);  // a partial copy may exist
     Fail("cannot copy " + path + " to " + name + ": " + error.message());
   }
   return name;

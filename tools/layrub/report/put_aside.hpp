@@ -6,14 +6,14 @@
 
 namespace layrub_tool {
 
-/// Renames those of these files that hold something: metrics.jsonl to metrics.1.jsonl, report.html
-/// to report.1.html. The number is the first that is free for all of them. Returns the new names.
-/// Ends the program where that cannot be done.
-std::vector<std::string> PutAside(const std::vector<std::string>& paths);
+/// Renames those of the files that are not empty: metrics.jsonl to metrics.1.jsonl, report.html to
+/// report.1.html. All get the same number, the first that is free for all. Returns the new names.
+/// Ends the program on failure.
+std::vector<std::string> RenameToFreeNames(const std::vector<std::string>& paths);
 
-/// Copies the file to the name that PutAside would give it, and returns that. Ends the program
-/// where that cannot be done.
-std::string CopyAside(const std::string& path);
+/// Copies the file to the name that RenameToFreeNames would give it, and returns the name. Ends the
+/// program on failure.
+std::string CopyToFreeName(const std::string& path);
 
 }  // namespace layrub_tool
 

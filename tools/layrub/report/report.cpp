@@ -27,7 +27,7 @@ std::string Fill(const std::string& page, const std::map<std::string, std::strin
   return filled + page.substr(done);
 }
 
-/// JSON that may stand in a script: nothing in it ends one.
+/// JSON that can be put into a <script> element: nothing in it ends the element.
 std::string ScriptText(const nlohmann::ordered_json& json) {
   std::string text;
   for (const char c : json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) {
@@ -55,7 +55,7 @@ std::string Page(const ReportInput& input, const Stays& stays, const std::string
                           {"version", LAYRUB_VERSION}});
 }
 
-/// The net that the pictures are of.
+/// The name of the net that the pictures show.
 std::string NetWords(const ReportInput& input) {
   return input.net_name + (input.with_tests ? ", training net" : "");
 }
@@ -84,7 +84,7 @@ void CheckReportFolder(const std::string& folder) {
 }
 
 void WriteReport(const std::string& folder, const ReportInput& input) {
-  const Stays stays = WalkPlan(*input.graph, *input.plan);
+  const Stays stays = CollectStays(*input.graph, *input.plan);
   const layrub::Plan& plan = *input.plan;
   const std::string memory =
       DrawMemory("Device memory in use: " + NetWords(input) + " under " + plan.strategy,

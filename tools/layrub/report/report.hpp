@@ -15,36 +15,36 @@
 
 namespace layrub_tool {
 
-/// What a report shows. Bytes and seconds; those of an iteration of the net that is trained.
+/// What a report shows. Sizes are bytes and times seconds, of one iteration of the training net.
 struct ReportInput {
   const layrub::Graph* graph = nullptr;  ///< not owned
   const layrub::Plan* plan = nullptr;    ///< not owned
   layrub::Budget budget = {};
-  std::string machine_name = {};  ///< whose model predicted the times
+  std::string machine_name = {};  ///< the machine whose model predicted the times
   std::string net_name = {};
-  bool with_tests = false;  ///< there are test nets besides: `total_device_bytes` has theirs, too
-  int64_t total_device_bytes = 0;  ///< what the plans of all nets take
-  std::string verdict = {};        ///< a sentence that stands below the title
+  bool with_tests = false;         ///< there are test nets; `total_device_bytes` includes theirs
+  int64_t total_device_bytes = 0;  ///< taken by the plans of all nets
+  std::string verdict = {};        ///< a sentence, shown below the title
   bool fits = true;                ///< the plan is within the budget
   int64_t keep_bytes = 0;          ///< device bytes of strategy keep, as in Caffe
   int64_t floor_bytes = 0;         ///< no plan with all state on the device takes less
   int64_t state_floor_bytes = 0;   ///< no plan takes less
   std::optional<double> keep_seconds = {};
   layrub::Timeline predicted = {};
-  std::optional<layrub::Timeline> measured = {};      ///< of one iteration, by the same plan
-  std::optional<int64_t> measured_device_bytes = {};  ///< what training took at most, all nets
-  std::optional<int64_t> items = {};  ///< of a training, in an iteration, where that is known
-  std::string items_name = {};        ///< "images"
+  std::optional<layrub::Timeline> measured = {};      ///< one iteration under the same plan
+  std::optional<int64_t> measured_device_bytes = {};  ///< most bytes that training of all nets took
+  std::optional<int64_t> items = {};           ///< after training: items per iteration, if known
+  std::string items_name = {};                 ///< "images"
   std::vector<layrub::LayerCost> layers = {};  ///< of `predicted`
-  /// The lines of metrics.jsonl; an empty array where nothing was trained.
+  /// The lines of metrics.jsonl; an empty array if nothing was trained.
   nlohmann::json metrics = nlohmann::json::array();
 };
 
-/// The files of a report in the folder: report.html, memory.svg, map.svg and trace.json.
+/// The paths of a report's files in `folder`: report.html, memory.svg, map.svg and trace.json.
 std::vector<std::string> ReportFiles(const std::string& folder);
 
-/// Makes the folder where there is none. Ends the program where that, or writing a file there, is
-/// not possible; for before the work that the report is to show.
+/// Makes the folder unless it exists. Ends the program if that fails or the report's files cannot
+/// be written there. For use before the work that the report shows.
 void CheckReportFolder(const std::string& folder);
 
 /// Writes ReportFiles, each whole or not at all, or ends the program.

@@ -75,7 +75,7 @@ class Walk {
     }
   }
 
-  /// In the range that it has now.
+  /// Begins a stay in the range that the tensor has now.
   void Begin(Tier tier, TensorId t) {
     const layrub::LiveRange& range = walk_.ranges()[walk_.RangeOf(tier, t)];
     Open(tier, t) = static_cast<int>(out_.stays.size());
@@ -94,7 +94,7 @@ class Walk {
 
   void Alias(const Step& step) {
     const int below = Open(Tier::kDevice, step.on);
-    Use(&out_.stays[below], now(), now());  // by the operation that puts its output there
+    Use(&out_.stays[below], now(), now());  // used by the operation that writes its output there
     Close(below);
     Begin(Tier::kDevice, step.tensor);
   }
@@ -113,11 +113,12 @@ class Walk {
   }
 
   void AddRun() {
-    const bool again = walk_.step().again;
+    const bool again = walk_.step().recompute;
     for (const layrub::Access& access : walk_.accesses()) {
       Stay& stay = StayOf(Tier::kDevice, access.tensor);
-      if (stay.end >= 0) continue;  // handed over to the output of an alias
-      stay.again |= again && stay.first < 0 && graph_.tensors[access.tensor].role != Role::kScratch;
+      if (stay.end >= 0) continue;  // its bytes have gone to an output that aliases it
+      stay.again |=
+          again && stay.first < 0 && graph_.tensors[access.tensor].role != Role::kWorkspace;
       Use(&stay, now(), now() + 1);
     }
     const layrub::RoleBytes& by_role = occupancy_[out_.runs.size()];
@@ -148,11 +149,11 @@ class Walk {
   Stays out_;
   const std::vector<layrub::RoleBytes> occupancy_;     ///< by run
   std::array<std::vector<int>, layrub::kTiers> open_;  ///< by tier and tensor: the stay, or kNone
-  size_t passes_ = 0;                                  ///< those that have ended
+  size_t passes_ = 0;                                  ///< number of passes that have ended
 };
 
 }  // namespace
 
-Stays WalkPlan(const Graph& graph, const Plan& plan) { return Walk(graph, plan).Do(); }
+Stays CollectStays(const Graph& graph, const Plan& plan) { return Walk(graph, plan).Do(); }
 
 }  // namespace layrub_tool

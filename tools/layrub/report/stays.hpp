@@ -11,18 +11,19 @@
 
 namespace layrub_tool {
 
-/// A tensor in its bytes of a tier. Times are numbers of runs: how many there were before.
+/// The interval in which a tensor has one range of bytes in a tier. Times count the runs before.
 struct Stay {
   layrub::TensorId tensor = layrub::kNone;
-  /// kDevice, or kHost: host memory, and above that the file.
+  /// kDevice or kHost. In kHost, offsets from the size of host memory upwards are in the spill
+  /// file.
   layrub::Tier tier = layrub::Tier::kDevice;
   int64_t offset = 0;
-  int64_t bytes = 0;   ///< less than the tensor's where only a part of it is there
-  int begin = 0;       ///< it has the bytes from here
-  int first = -1;      ///< and is in use from here
-  int last = -1;       ///< to here
-  int end = -1;        ///< until here. An output that lies on it takes over its bytes at its `end`
-  bool again = false;  ///< its value was computed again
+  int64_t bytes = 0;  ///< less than the tensor's if only a part of it is resident
+  int begin = 0;      ///< the tensor has the bytes from here
+  int first = -1;     ///< and is used from here
+  int last = -1;      ///< to here
+  int end = -1;  ///< and keeps the bytes until here, when an output that aliases it takes them over
+  bool again = false;  ///< its value was recomputed
 };
 
 /// A copy between the tiers, queued after `run` runs.
@@ -33,25 +34,25 @@ struct Copy {
   int64_t bytes = 0;
 };
 
-/// A step that runs an operation, and what lives on the device meanwhile.
+/// A step that runs an operation, and the bytes that are live on the device during it.
 struct Run {
   layrub::OpId op = layrub::kNone;
-  bool again = false;  ///< it has run before (Step::again)
-  int64_t bytes = 0;   ///< aligned ranges, each once, as in layrub::Peak
+  bool again = false;  ///< it has run before (Step::recompute)
+  int64_t bytes = 0;   ///< of aligned ranges, each counted once, as in layrub::Peak
   layrub::RoleBytes by_role{};
 };
 
-/// Which bytes hold what, and when, over an iteration. Plain data.
+/// Which tensor each byte holds, and when, during an iteration.
 struct Stays {
   std::vector<Stay> stays;  ///< by `begin`
   std::vector<Copy> copies;
   std::vector<Run> runs;
-  std::array<int, 3> pass_end{};  ///< runs of the pass and those before
-  int peak = -1;                  ///< the first run with the most bytes; -1: nothing runs
+  std::array<int, 3> pass_end{};  ///< number of runs up to the end of each pass
+  int peak = -1;                  ///< the first run with the most bytes; -1 if nothing runs
 };
 
-/// Requires a plan of `graph` to which layrub::Check has no objection.
-Stays WalkPlan(const layrub::Graph& graph, const layrub::Plan& plan);
+/// Collects the stays of a plan. `plan` must be a plan of `graph` that passes layrub::Check.
+Stays CollectStays(const layrub::Graph& graph, const layrub::Plan& plan);
 
 }  // namespace layrub_tool
 

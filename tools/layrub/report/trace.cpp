@@ -25,15 +25,16 @@ namespace {
 
 constexpr const char* kThreads[] = {"compute", "save", "load", "data", "spill", "fetch"};
 constexpr int kData = 3;
-constexpr int kWithoutFile = 4;  ///< so many threads there are without a spill file
+constexpr int kWithoutFile = 4;  ///< number of threads without a spill file
 
 int ThreadOf(Lane lane) {
   const auto number = static_cast<int>(lane);
   return number < kData ? number : number + 1;
 }
 
-/// In microseconds, as the format wants it, to the nanosecond. Times are rounded before they are
-/// subtracted: what follows another event without a pause does so in the trace, too.
+/// The format counts microseconds; nanoseconds are kept as decimals. Times are rounded before they
+/// are subtracted, so that an event which follows another without a pause does so in the trace,
+/// too.
 int64_t Nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
 
@@ -48,8 +49,8 @@ class Trace {
         makers_(graph.tensors.size(), layrub::kNone) {
     for (size_t op = 0; op < graph.ops.size(); ++op) {
       if (graph.ops[op].kind == OpKind::kUpdate) continue;
-      for (const layrub::Form& form : graph.ops[op].forms) {
-        for (const TensorId t : form.writes) {
+      for (const layrub::Variant& variant : graph.ops[op].variants) {
+        for (const TensorId t : variant.writes) {
           if (makers_[t] == layrub::kNone) makers_[t] = static_cast<layrub::OpId>(op);
         }
       }
@@ -66,7 +67,7 @@ class Trace {
     int64_t device = -1, host = -1, file = spills ? -1 : 0;
     for (const Span& span : timeline.spans) {
       AddSpan(span);
-      // What is allocated takes no time: it counts from the next step of the compute lane on.
+      // Allocations take no time. They are counted from the next step of the compute lane on.
       if (span.lane != Lane::kCompute) continue;
       AddCounter("device bytes", span.begin, device_[span.step], &device);
       AddCounter("host bytes", span.begin, host_[span.step], &host);
@@ -101,13 +102,13 @@ class Trace {
     ordered_json args;
     if (step.op != layrub::kNone) {
       const Op& op = graph_.ops[step.op];
-      const layrub::Form& form = op.forms[step.form];
+      const layrub::Variant& variant = op.variants[step.variant];
       event["name"] = op.name;
       args = {{"layer", LayerOf(op)},
-              {"bytes",
-               feed ? layrub::CopiedBytes(graph_, step) : static_cast<int64_t>(form.bytes_moved)},
+              {"bytes", feed ? layrub::CopiedBytes(graph_, step)
+                             : static_cast<int64_t>(variant.bytes_moved)},
               {"step", span.step},
-              {"form", layrub::MeasuredName(form, step.scratch)}};
+              {"variant", layrub::MeasuredName(variant, step.algorithm)}};
     } else {
       const layrub::OpId maker = makers_[step.tensor];
       event["name"] = graph_.tensors[step.tensor].name;
@@ -123,7 +124,7 @@ class Trace {
     events_.push_back(std::move(event));
   }
 
-  /// Unless the value is what it was, `last`.
+  /// Adds a counter event unless the value is still `last`.
   void AddCounter(const char* name, double seconds, int64_t bytes, int64_t* last) {
     if (std::exchange(*last, bytes) == bytes) return;
     events_.push_back({{"ph", "C"},

@@ -9,10 +9,10 @@
 
 namespace layrub_tool {
 
-/// One iteration under `plan` in Chrome's trace event format, which Perfetto reads: a process for
-/// what is predicted and, unless `measured` is null, one for what was measured. Each has a thread
-/// for each lane, feeds apart from the other loads, and counters of live bytes of the device, the
-/// host and the file. Both timelines are of `plan`. docs/report.md tells what each event holds.
+/// One iteration under `plan` in Chrome's trace event format, which Perfetto reads. There is a
+/// process for the predicted timeline and, unless `measured` is null, one for the measured. Each
+/// has a thread for each lane, one for feeds, and counters of live bytes of the device, the host
+/// and the file. Both timelines must be of `plan`. docs/report.md documents the events.
 std::string TraceJson(const layrub::Graph& graph, const layrub::Plan& plan,
                       const layrub::Timeline& predicted, const layrub::Timeline* measured);
 

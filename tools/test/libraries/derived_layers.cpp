@@ -1,4 +1,4 @@
-// A library for --load: layers derived from our library's, and one that throws.
+// A library for --load: layers derived from those of the library, and one that throws.
 #include <stdexcept>
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace caffe {
 
-/// In every respect an InnerProduct.
+/// Behaves exactly as InnerProduct.
 template <typename Dtype>
 class MyProductLayer : public InnerProductLayer<Dtype> {
  public:
@@ -25,7 +25,7 @@ class MyProductLayer : public InnerProductLayer<Dtype> {
 INSTANTIATE_CLASS(MyProductLayer);
 REGISTER_LAYER_CLASS(MyProduct);
 
-/// The program's layer of a type that our library has, derived from ours.
+/// A user's layer of a type that the library has too, derived from the library's class.
 template <typename Dtype>
 class MyNormalizeLayer : public NormalizeLayer<Dtype> {
  public:

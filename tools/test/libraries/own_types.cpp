@@ -1,6 +1,5 @@
-// A library for --load: a user's layers of types that our library has too, in classes of the same
-// names. The top is twice the bottom. The objects are larger than ours, and nothing in them is
-// where ours have it.
+// A library for --load: a user's layers of types that Layrub has too, in classes of the same names.
+// The top is twice the bottom. The objects are larger than Layrub's and have another layout.
 #include <vector>
 
 #include "caffe/layer.hpp"
@@ -28,7 +27,7 @@ class DoublingLayer : public Layer<Dtype> {
   }
 
  private:
-  char before_[4096] = {};  ///< what our class has there is no pointer here
+  char before_[4096] = {};  ///< Layrub's class has pointers here
   vector<Dtype> factors_;
 };
 

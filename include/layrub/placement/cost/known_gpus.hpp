@@ -5,9 +5,9 @@
 
 namespace layrub {
 
-/// The name, for FindMachine, of the machine whose data sheet is about the GPU that its driver
-/// calls `product`, such as "NVIDIA H200"; empty if there is none. Boards that share a chip's name
-/// but not its clocks, memory or link (those for PCIe, mostly) are none of those known.
+/// Returns the name, for FindMachine, of the machine with the data sheet of the GPU that its driver
+/// calls `product`, such as "NVIDIA H200". Returns "" if there is none. Boards that share a chip's
+/// name but not its clocks, memory or link (mostly those for PCIe) do not match.
 std::string KnownGpu(const std::string& product);
 
 }  // namespace layrub

@@ -12,23 +12,23 @@
 
 namespace layrub {
 
-/// The layer whose operation it is: "conv1" of "conv1/forward", and of "conv1[0]/update", which
+/// Returns the layer of an operation: "conv1" of "conv1/forward", and of "conv1[0]/update", which
 /// updates the first parameter of conv1.
 std::string LayerOf(const Op& op);
 
-/// What a plan does to the tensors that a layer makes (its outputs, what it saves, and the
-/// gradients that its backward writes), in bytes and predicted seconds of one iteration. Persistent
+/// What a plan does to the tensors that a layer writes (its outputs, what it saves, and the
+/// gradients that its backward writes), in bytes and predicted seconds of one iteration. State
 /// tensors do not count.
 struct LayerCost {
   std::string layer;
   int64_t kept = 0;        ///< on the device between forward and backward
   int64_t aliased = 0;     ///< written over the bytes of another tensor
   int64_t offloaded = 0;   ///< copied to the host
-  int64_t recomputed = 0;  ///< dropped and computed again
+  int64_t recomputed = 0;  ///< dropped and recomputed
   int64_t traffic = 0;     ///< copied in both directions
   double copying = 0;      ///< the time these copies take
-  double exposed = 0;      ///< the time operations wait for them
-  double again = 0;        ///< the time it takes to run the layer again
+  double exposed = 0;      ///< the time operations stall for them
+  double again = 0;        ///< the time of the layer's recomputations
 
   double hidden() const { return std::max(0.0, copying - exposed); }
   double added() const { return exposed + again; }
@@ -36,8 +36,8 @@ struct LayerCost {
   LayerCost& operator+=(const LayerCost& other);
 };
 
-/// One entry for each layer, in the order of the graph. `timeline` is that of `plan`: a wait of the
-/// compute lane is put down to the copy whose end it waits for last.
+/// Returns one entry for each layer, in graph order. `timeline` is that of `plan`. A stall of the
+/// compute lane is charged to the copy that it waits for last.
 std::vector<LayerCost> LayerCosts(const Graph& graph, const Plan& plan, const Timeline& timeline);
 
 }  // namespace layrub

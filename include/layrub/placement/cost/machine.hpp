@@ -11,12 +11,12 @@
 
 namespace layrub {
 
-/// What one form of an operation was measured to take.
-struct MeasuredForm {
-  /// Form::bytes_moved when it was measured: with another batch or another net, an operation of the
-  /// same name does not count as measured.
+/// A measured variant of an operation.
+struct MeasuredVariant {
+  /// Variant::bytes_moved at the measurement. An operation of the same name with other bytes, from
+  /// another batch or net, does not count as measured.
   double bytes_moved = 0;
-  double seconds = 0;  ///< with no copy beside it
+  double seconds = 0;  ///< while no copy runs
 };
 
 /// What the cost model knows of a device. Rates in units per second, sizes in bytes.
@@ -29,21 +29,21 @@ struct Machine {
   double link_both = 8e9;          ///< bytes/s of both directions together
   double latency = 2e-6;           ///< seconds added to each operation or copy
   int64_t capacity = 0;            ///< bytes of device memory; 0: not known
-  double tf32_flops = 0;           ///< as `flops`, of what may be rounded to TF32; 0: no faster
-  /// Speed of an operation while a copy moves bytes, and of a copy while an operation runs, as
-  /// parts of their speeds alone. 1 where copies have engines of their own; less on a CPU, where
-  /// they share cores and memory.
+  double tf32_flops = 0;  ///< as `flops`, for operations that may round to TF32; 0: no faster
+  /// Speed of an operation during a copy, and of a copy during an operation, each relative to its
+  /// speed alone. 1 where copies have engines of their own; less on a CPU, where they share cores
+  /// and memory.
   double compute_while_copying = 1;
   double copy_while_computing = 1;
-  /// Measured operations, by Op::name and MeasuredName. Estimates serve for the rest.
-  std::unordered_map<std::string, std::map<std::string, MeasuredForm>> measured = {};
+  /// Measured operations, by Op::name and MeasuredName. All others are estimated.
+  std::unordered_map<std::string, std::map<std::string, MeasuredVariant>> measured = {};
   double file_write = 1.5e9;  ///< bytes/s device -> file
   double file_read = 2.5e9;   ///< bytes/s file -> device
   double device_link = 5e9;  ///< bytes/s that a device receives from others, while it sends as many
 };
 
-/// A machine by its name, or kInvalid listing the names there are. Where the figures come from:
-/// src/layrub/placement/cost/machines.cpp.
+/// Returns a machine by its name, or kInvalid listing the known names.
+/// src/layrub/placement/cost/machines.cpp says where the figures come from.
 Result<Machine> FindMachine(const std::string& name);
 std::vector<std::string> MachineNames();
 

@@ -10,20 +10,20 @@
 
 namespace layrub {
 
-/// Notes in machine->measured, for each form and workspace of an operation that ran in `iterations`
-/// (recorded under `plan`), the median of the seconds that it took. What copies beside an operation
-/// cost it is taken off, as machine->compute_while_copying says.
+/// Sets machine->measured, for each variant and algorithm of an operation that ran in `iterations`
+/// (recorded under `plan`), to the median of the seconds that it took. Subtracts the time that
+/// concurrent copies cost, according to machine->compute_while_copying.
 void LearnOperations(const Graph& graph, const Plan& plan, const std::vector<Timeline>& iterations,
                      Machine* machine);
 
-/// Sets machine->compute_while_copying and copy_while_computing to what explains `iterations`, in
-/// which copies ran beside operations, given the times of both alone. Leaves alone what the
-/// iterations say nothing about.
+/// Sets machine->compute_while_copying and copy_while_computing to the values that explain
+/// `iterations`, in which copies ran beside operations, given the times of both alone. Leaves a
+/// value unchanged if the iterations say nothing about it.
 void LearnInterference(const Graph& graph, const Plan& plan,
                        const std::vector<Timeline>& iterations, Machine* machine);
 
-/// How many operations of `graph` have a form that was measured, or are Feeds, which take the time
-/// of copies: fewer than all for a profile of another net, another batch or another solver.
+/// Returns how many operations of `graph` have a measured variant or are Feeds, which take the time
+/// of copies. These are fewer than all if the profile is of another net, batch or solver.
 int MeasuredOperations(const Graph& graph, const Machine& machine);
 
 }  // namespace layrub

@@ -6,13 +6,13 @@
 
 namespace layrub {
 
-/// What one of `devices` devices of `machine` has that train together on one link to the host: they
-/// run in step and copy at the same time, so each has an equal part of its rates, and of the
-/// disk's. The name says so.
+/// Returns the share of `machine` that each of `devices` devices has when they train together on
+/// one link to the host. They run in step and copy at the same time, so each has an equal part of
+/// the link's rates, and of the disk's. The name of the result says so.
 Machine ShareLink(Machine machine, int devices);
 
-/// `machine` as if one link had the rates of all ways off the device that `budget` allows: the
-/// link, where there is host memory, and the file.
+/// Returns `machine` as if one link had the rates of all ways off the device that `budget` allows:
+/// the link, if there is host memory, and the file.
 Machine OffloadRates(Machine machine, const Budget& budget);
 
 }  // namespace layrub

@@ -10,12 +10,12 @@
 
 namespace layrub {
 
-/// Index into Graph::tensors or Graph::ops. kNone where there is none.
+/// Index into Graph::tensors or Graph::ops; kNone: none.
 using TensorId = int32_t;
 using OpId = int32_t;
 inline constexpr int32_t kNone = -1;
 
-/// Every planned range starts at a multiple of this many bytes and takes a multiple of it.
+/// Every planned range starts at a multiple of this many bytes, and its size is a multiple of it.
 inline constexpr int64_t kAlignment = 256;
 
 /// `bytes` rounded up to kAlignment.
@@ -30,13 +30,13 @@ enum class Role : uint8_t {
   kHistory,             ///< solver state
   kActivation,          ///< one version of a named blob's data
   kActivationGradient,  ///< one version of a named blob's diff
-  kSaved,    ///< written by a forward for its own backward (mask, index, statistics); never a named
-             ///< blob
-  kScratch,  ///< workspace of one operation; holds nothing before or after it
-  kUser,     ///< written by the user between passes (tops of Input layers)
+  kSaved,  ///< written by a forward for its own backward (mask, index, statistics); never a named
+           ///< blob
+  kWorkspace,  ///< memory of one operation; holds nothing before or after it
+  kUser,       ///< written by the user between passes (tops of Input layers)
 };
 
-/// How long the value of a tensor lives. Where it is meanwhile, a plan says.
+/// How long the value of a tensor lives. The plan says where it is meanwhile.
 enum class Life : uint8_t {
   kIteration,  ///< within one iteration, from the operation that writes it to the last that reads
                ///< it
@@ -61,40 +61,39 @@ struct Tensor {
   LAYRUB_COMPARABLE(Tensor)
 };
 
-/// `output` may lie on the bytes of `input`: the operation is correct when both have the same
-/// address, and the value of `input` is gone afterwards.
+/// `output` may use the bytes of `input`: the operation is correct when both have the same address.
+/// The value of `input` is lost then.
 struct AliasPair {
   TensorId output = kNone;
   TensorId input = kNone;
   LAYRUB_COMPARABLE(AliasPair)
 };
 
-/// One way to run an operation that needs workspace: a tensor of role kScratch (kNone: no bytes),
-/// how long the operation takes with it (0: unknown, estimate from flops and bytes) and whether its
-/// result is reproducible.
-struct Scratch {
-  TensorId tensor = kNone;
-  double seconds = 0;
-  bool deterministic = true;
-  std::string name = {};  ///< of the algorithm, without white space; empty where there is one only
-  LAYRUB_COMPARABLE(Scratch)
+/// One way to compute an operation, with a workspace of its own size. Two algorithms may round
+/// differently.
+struct Algorithm {
+  TensorId workspace = kNone;  ///< a tensor of role kWorkspace; kNone: it needs none
+  double seconds = 0;          ///< of the operation; 0: estimate them from flops and bytes
+  bool deterministic = true;   ///< the same bits in each run
+  std::string name = {};       ///< without white space; empty where there is only one algorithm
+  LAYRUB_COMPARABLE(Algorithm)
 };
 
-/// One operand set of an operation. All forms of an operation give the same bits.
+/// One operand set of an operation. All variants of an operation give the same bits.
 /// A tensor in both `reads` and `writes` is updated in place. A tensor of role kSaved in `writes`
-/// is materialised only if the chosen form of a later operation reads it.
-struct Form {
+/// is materialised only if the chosen variant of a later operation reads it.
+struct Variant {
   std::string name;  ///< without white space: "y", "mask"
   std::vector<TensorId>
       reads;  ///< may name a tensor twice (two operands that are views of one value)
   std::vector<TensorId> writes;
   std::vector<AliasPair> may_alias;
-  std::vector<Scratch> scratch;  ///< alternatives, smallest first; empty: needs none
+  std::vector<Algorithm> algorithms;  ///< smallest workspace first; empty: needs no workspace
   double flops = 0;
   double bytes_moved = 0;  ///< bytes read and written by the operation itself
   bool tf32 = false;       ///< `flops` may be rounded to TF32, at Machine::tf32_flops
   double exchanged = 0;    ///< bytes that the device receives from others
-  LAYRUB_COMPARABLE(Form)
+  LAYRUB_COMPARABLE(Variant)
 };
 
 enum class Pass : uint8_t { kForward, kBackward, kUpdate };
@@ -111,14 +110,13 @@ struct Op {
   Pass pass = Pass::kForward;
   OpKind kind = OpKind::kCompute;
   bool repeatable =
-      false;  ///< may run again in the same iteration with the same result and no other effect
-  std::vector<Form> forms;  ///< at least one; forward operations have exactly one
+      false;  ///< may run again in the same iteration, with the same result and no other effect
+  std::vector<Variant> variants;  ///< at least one; forward operations have exactly one
   LAYRUB_COMPARABLE(Op)
 };
 
 /// One training iteration (or one forward pass) as data: operations in the order in which they run,
-/// all forwards before all backwards before all updates. Plain data; no thread rules beyond those
-/// of std::vector.
+/// all forwards before all backwards before all updates. Its thread rules are those of std::vector.
 struct Graph {
   std::string name;  ///< without white space
   std::vector<Tensor> tensors;
@@ -126,32 +124,36 @@ struct Graph {
   LAYRUB_COMPARABLE(Graph)
 };
 
-/// Ok, or kInvalid naming the operation or tensor: ids in range, names unique and without white
-/// space, bytes not negative, passes in order, every read written before (state tensors
-/// excepted), scratch used by one operation only, alias outputs written by their form and no larger
-/// than their inputs, every Fill writes exactly one tensor, a Feed is a forward that writes and
-/// does nothing else.
+/// Returns Ok, or kInvalid naming the operation or tensor. Checks that:
+///
+/// - ids are in range, and names are unique and without white space;
+/// - bytes are not negative, and passes are in order;
+/// - every tensor that is read has been written before (state tensors excepted);
+/// - a workspace is used by one operation only;
+/// - alias outputs are written by their variant and are no larger than their inputs;
+/// - every Fill writes exactly one tensor;
+/// - a Feed is a forward operation that writes and does nothing else.
 Status Validate(const Graph& graph);
 
 /// Bytes of the state tensors, aligned.
 int64_t StateBytes(const Graph& graph);
 
-/// The least device bytes any plan that keeps state tensors resident and does not slice can
-/// need: StateBytes + max over operations of the least, over the operation's forms, of its distinct
-/// tensors that are not state plus its smallest scratch; an output that may lie on an input is
-/// counted once (a maximum matching: each input carries one output), kSaved outputs of forwards are
-/// counted only if every form of their reader reads them. Computed from the graph alone, never from
-/// a plan.
+/// Returns the floor: the fewest device bytes that a plan can need if it keeps state tensors
+/// resident and does not slice operations. This is StateBytes plus the most that any operation
+/// needs: the least, over its variants, of its distinct tensors that are not state plus its
+/// smallest workspace. An output that may alias an input is counted once (a maximum matching: each
+/// input carries one output). A kSaved output of a forward is counted only if every variant of its
+/// reader reads it. Computed from the graph alone, never from a plan.
 int64_t FloorBytes(const Graph& graph);
 /// The operation at which FloorBytes is reached.
 OpId FloorOp(const Graph& graph);
-/// FloorBytes of plans that keep parameters, gradients and history in the host tier and have on the
-/// device only those that the operation at hand touches.
+/// Returns the state floor: the floor of plans that keep parameters, gradients and history in the
+/// host tier and have on the device only those that the current operation touches.
 int64_t StateFloorBytes(const Graph& graph);
 OpId StateFloorOp(const Graph& graph);
 
-/// The documented text format (docs/plan-format.md). FromText(ToText(g)) == g; errors name the
-/// line.
+/// Writes and reads the text format (docs/plan-format.md). GraphFromText(ToText(g)) == g. Errors
+/// name the line.
 std::string ToText(const Graph& graph);
 Result<Graph> GraphFromText(const std::string& text);
 

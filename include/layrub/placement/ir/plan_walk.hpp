@@ -10,15 +10,15 @@
 
 namespace layrub {
 
-/// Bytes [offset, offset + bytes) of the arena of `tier`, from the step that takes them, or the
-/// start where they are a home, until the last tensor that is bound to them is freed.
+/// Bytes [offset, offset + bytes) of the arena of `tier`, from the step that takes them (for a
+/// home: from the start) until the last tensor that is bound to them is freed.
 struct LiveRange {
   Tier tier = Tier::kDevice;
   int64_t offset = 0;
   int64_t bytes = 0;        ///< aligned
-  int64_t first = 0;        ///< the first of its tensor's bytes that it has; of a whole one 0
-  TensorId newest = kNone;  ///< of the tensors bound to it, the one that was bound last
-  int32_t bound = 1;        ///< how many are; 0: it has been given back
+  int64_t first = 0;        ///< the first byte of its tensor that it holds
+  TensorId newest = kNone;  ///< the tensor that was bound to it last
+  int32_t bound = 1;        ///< how many tensors are bound to it; 0: it has been freed
 };
 
 /// Bytes [begin, end) of an arena that a step reads or writes while it runs on its lane.
@@ -30,46 +30,45 @@ struct Access {
   bool writes = false;
 };
 
-/// What the steps of a plan mean, one after the other in program order:
+/// Interprets the steps of a plan, one after the other in program order:
 ///
 ///     for (PlanWalk walk(graph, plan); walk.Next();) Look(walk.step(), walk.accesses());
 ///
-/// Whoever interprets steps uses this, but for the check and the executor, which share no code with
-/// the planner. A plan need not be proved, but each step has to be one that its state allows:
-/// nothing is copied or freed that has no range. Offsets are taken as they are, so a plan whose
-/// ranges lie nowhere yet can be walked, too.
+/// All code that interprets steps uses this, except the check and the executor, which share no code
+/// with the planner. The plan need not be proved, but no step may copy or free a tensor that has no
+/// range. Offsets are not checked, so a plan whose ranges are not placed yet can be walked, too.
 class PlanWalk {
  public:
-  /// Both have to live as long.
+  /// `graph` and `plan` must outlive the walk.
   PlanWalk(const Graph& graph, const Plan& plan);
 
-  /// Goes on to the next step, which takes effect; false after the last one.
+  /// Goes on to the next step, which takes effect. Returns false after the last one.
   bool Next();
   const Step& step() const { return plan_.steps[number_]; }
   int32_t number() const { return number_; }
 
-  /// All ranges that there have been, in the order in which they were taken.
+  /// All ranges so far, in the order in which they were taken.
   const std::vector<LiveRange>& ranges() const { return ranges_; }
-  /// The one that `tensor` has in `tier`, as an index, or kNone.
+  /// The index of the range of `tensor` in `tier`, or kNone.
   int32_t RangeOf(Tier tier, TensorId tensor) const { return range_of_[Index(tier)][tensor]; }
 
-  /// What the step at hand touches, empty ranges left out. A Move reads its old range and writes
-  /// the new one.
+  /// What the current step touches, without empty ranges. A Move reads its old range and writes the
+  /// new one.
   const std::vector<Access>& accesses() const { return accesses_; }
-  /// Of state at home on the device. Copies do not touch that.
+  /// Whether the access is to state at home on the device. Copies do not touch that.
   bool IsResident(const Access& access) const {
     return access.range < static_cast<int32_t>(plan_.homes.size()) &&
            ranges_[access.range].tier == Tier::kDevice;
   }
 
-  /// The range that the step at hand takes, gives back or changes, and how many bytes more that has
-  /// than before. kNone: the step is none of that.
+  /// The range that the current step takes, frees or changes, and by how many bytes it grows.
+  /// kNone: there is no such range.
   struct Change {
     int32_t range = kNone;
     int64_t bytes = 0;
   };
   const Change& change() const { return change_; }
-  /// How far the step at hand, a Move, takes its tensor: bytes up (> 0) or down.
+  /// How far the current step, a Move, takes its tensor, in bytes: up (> 0) or down.
   int64_t distance() const { return distance_; }
   int64_t live_bytes(Tier tier) const { return live_[Index(tier)]; }
 

@@ -5,17 +5,17 @@
 
 namespace layrub {
 
-/// What `auto` searches with. Parts are left out to measure what they bring
+/// Options of the `auto` search. Parts of it can be left out to measure what they contribute
 /// (bench/ablate_auto.py); by default all are in.
 struct SearchOptions {
   uint32_t seed = 5489;           ///< of the local search
-  bool policies = true;           ///< the other strategies' decisions are candidates
-  bool presets = true;            ///< eviction goes by several presets, not by one
-  bool rematerialization = true;  ///< what eviction gives up may be computed again
-  bool link_clock = true;    ///< a copy costs what it makes others wait, not what it takes alone
-  bool local_search = true;  ///< the best candidates are changed, one thing at a time
-  bool partial_eviction = true;  ///< in that, tensors may leave in part
-  bool slack = true;             ///< its results are packed with some of the room left free, too
+  bool policies = true;           ///< decisions of the other strategies are candidates
+  bool presets = true;            ///< eviction tries several presets instead of one
+  bool rematerialization = true;  ///< evicted tensors may be recomputed
+  bool link_clock = true;        ///< a copy costs the stalls it causes, not the time it takes alone
+  bool local_search = true;      ///< the best candidates are changed, one detail at a time
+  bool partial_eviction = true;  ///< the local search may evict tensors in part
+  bool slack = true;  ///< its results are also packed with some of the capacity left free
 };
 
 }  // namespace layrub

@@ -13,24 +13,25 @@
 
 namespace layrub {
 
-/// Ok, or kInvalid listing the strategies there are if none is called `name`.
+/// Returns Ok, or kInvalid listing the strategies if none is called `name`.
 Status CheckStrategy(const std::string& name);
 std::vector<std::string> StrategyNames();
-/// What the strategy decides depends on its budget.
+/// Whether the strategy's decision depends on the budget.
 bool UsesBudget(const std::string& name);
-/// The strategy decides by what things cost on a machine, and searches for that: a solver plans
-/// again once it has measured the costs.
+/// Whether the strategy searches, by what things cost on a machine. A solver plans again with such
+/// a strategy once it has measured the costs.
 bool UsesCosts(const std::string& name);
-/// The strategy leaves everything in its place, and so readable, where the budget allows that.
+/// Whether the strategy leaves every tensor in its place, and so readable, if the budget allows
+/// that.
 bool KeepsWhatFits(const std::string& name);
 
-/// Everything in one call: decide, schedule, pack. kDoesNotFit carries a sentence that names the
-/// operation at the peak, the bytes needed, the flag to paste (--device_memory=<n>) and the
-/// strategies that do fit.
+/// Makes a plan: decides, schedules and packs. `padding` bytes are left between ranges. If the plan
+/// does not fit the budget, returns kDoesNotFit with a sentence that names the operation at the
+/// peak, the bytes needed, the flag to paste (--device_memory=<n>) and the strategies that do fit.
 Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& budget,
                       const std::string& strategy, int64_t padding = 0);
-/// The same, whether the plan fits the budget or not: for a budget of 0, the smallest that the
-/// strategy makes. `options` are for auto.
+/// As MakePlan, but returns the plan whether it fits the budget or not. For a budget of 0 it is the
+/// smallest plan of the strategy. `options` are for auto.
 Result<Plan> MakePlanOfAnySize(const Graph& graph, const Machine& machine, const Budget& budget,
                                const std::string& strategy, int64_t padding = 0,
                                const SearchOptions& options = {});

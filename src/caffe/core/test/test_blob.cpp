@@ -14,7 +14,7 @@ class BlobTest : public ::testing::Test {};
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(BlobTest, Types);
 
-TYPED_TEST(BlobTest, HasNoAxesAtFirstAndFourWhenGivenFour) {
+TYPED_TEST(BlobTest, HasNoAxesUntilItIsReshaped) {
   Blob<TypeParam> empty;
   EXPECT_EQ(empty.num_axes(), 0);
   EXPECT_EQ(empty.count(), 0);
@@ -66,7 +66,7 @@ TYPED_TEST(BlobTest, AddressesValuesRowMajor) {
   EXPECT_EQ(blob.offset({1}), 60);
 }
 
-TYPED_TEST(BlobTest, SurvivesItsMessage) {
+TYPED_TEST(BlobTest, RoundTripsThroughProto) {
   Blob<TypeParam> blob(1, 2, 1, 3), copy;
   for (int i = 0; i < 6; ++i) {
     blob.mutable_cpu_data()[i] = TypeParam(i) / 3;
@@ -115,7 +115,7 @@ TYPED_TEST(BlobTest, SharesBytesByHandle) {
   EXPECT_ERROR(c.ShareData(a), "same count");
 }
 
-TYPED_TEST(BlobTest, UpdatesByItsDiffAndSumsUp) {
+TYPED_TEST(BlobTest, UpdatesAndSums) {
   Blob<TypeParam> blob({3});
   for (int i = 0; i < 3; ++i) {
     blob.mutable_cpu_data()[i] = i;
@@ -129,10 +129,10 @@ TYPED_TEST(BlobTest, UpdatesByItsDiffAndSumsUp) {
   EXPECT_EQ(blob.cpu_data()[2], 2);
 }
 
-/// Where there is no GPU (as in a build for the CPU only), GPU mode leaves blobs on the host.
+/// Without a GPU (as in a CPU-only build), GPU mode leaves blobs on the host.
 TYPED_TEST(BlobTest, WorksOnTheHostInGpuModeWithoutAGpu) {
   if (layrub::GpuCount() > 0) GTEST_SKIP() << "there is a GPU";
-  std::thread([] {  // one that has chosen no device
+  std::thread([] {  // a thread that has chosen no device
     Caffe::set_mode(Caffe::GPU);
     Blob<TypeParam> blob(vector<int>{3}), copy;
     for (int i = 0; i < 3; ++i) {
@@ -157,7 +157,7 @@ TYPED_TEST(BlobTest, WorksOnTheHostInGpuModeWithoutAGpu) {
       .join();
 }
 
-TYPED_TEST(BlobTest, TakesTheUsersMemoryOfItsPresentSize) {
+TYPED_TEST(BlobTest, TakesUserMemoryOfItsPresentSize) {
   Blob<TypeParam> blob({8});
   blob.Reshape({4});
   TypeParam mine[4] = {1, 2, 3, 4};

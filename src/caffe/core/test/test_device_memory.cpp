@@ -26,7 +26,7 @@ class DeviceMemory : public ::testing::Test {
   const DeviceScope scope_{device_.get()};
 };
 
-TEST_F(DeviceMemory, TheFirstTouchGivesZerosOnThatSide) {
+TEST_F(DeviceMemory, FirstAccessGivesZerosOnThatSide) {
   SyncedMemory memory(sizeof(float));
   EXPECT_EQ(OnDevice(memory.gpu_data()), 0);
   EXPECT_EQ(memory.head(), SyncedMemory::HEAD_AT_GPU);
@@ -34,7 +34,7 @@ TEST_F(DeviceMemory, TheFirstTouchGivesZerosOnThatSide) {
   EXPECT_EQ(memory.head(), SyncedMemory::SYNCED);
 }
 
-TEST_F(DeviceMemory, WritesOfOneSideShowOnTheOther) {
+TEST_F(DeviceMemory, WritesOnOneSideAreVisibleOnTheOther) {
   SyncedMemory memory(sizeof(float));
   *static_cast<float*>(memory.mutable_cpu_data()) = 3;
   EXPECT_EQ(memory.head(), SyncedMemory::HEAD_AT_CPU);
@@ -45,7 +45,7 @@ TEST_F(DeviceMemory, WritesOfOneSideShowOnTheOther) {
   EXPECT_EQ(*static_cast<const float*>(memory.cpu_data()), 4);
 }
 
-TEST_F(DeviceMemory, ThatIsSetToZeroIsZeroOnBothSides) {
+TEST_F(DeviceMemory, SetZeroZeroesBothSides) {
   for (const bool gpu : {false, true}) {
     SyncedMemory memory(sizeof(float));
     SetOnDevice(memory.mutable_gpu_data(), 4);
@@ -59,7 +59,7 @@ TEST_F(DeviceMemory, ThatIsSetToZeroIsZeroOnBothSides) {
   }
 }
 
-TEST_F(DeviceMemory, OfTheUserIsZeroedAtOnce) {
+TEST_F(DeviceMemory, SetZeroZeroesUserMemoryAtOnce) {
   void* const mine = device_->Allocate(sizeof(float));
   SetOnDevice(mine, 6);
   {
@@ -72,7 +72,7 @@ TEST_F(DeviceMemory, OfTheUserIsZeroedAtOnce) {
   device_->Free(mine);
 }
 
-TEST_F(DeviceMemory, KeepsTheUsersMemoryOfEitherSide) {
+TEST_F(DeviceMemory, KeepsUserMemoryOnEitherSide) {
   float mine = 5;
   void* const mine_too = device_->Allocate(sizeof(float));
   SetOnDevice(mine_too, 6);
@@ -89,7 +89,7 @@ TEST_F(DeviceMemory, KeepsTheUsersMemoryOfEitherSide) {
   EXPECT_EQ(OnDevice(mine_too), 6);
 }
 
-TEST_F(DeviceMemory, ComesFromAndGoesBackToTheDevicesPools) {
+TEST_F(DeviceMemory, UsesTheDevicesPools) {
   Caffe::set_mode(Caffe::GPU);
   {
     SyncedMemory memory(1000);
@@ -102,12 +102,12 @@ TEST_F(DeviceMemory, ComesFromAndGoesBackToTheDevicesPools) {
   EXPECT_EQ(device_->host_pool().used(), 0);
 }
 
-TEST_F(DeviceMemory, TooLittleOfItIsAnErrorThatSaysWhere) {
+TEST_F(DeviceMemory, ReportsWhereMemoryRanOut) {
   SyncedMemory memory(size_t{2} << 20);
   EXPECT_ERROR(memory.gpu_data(), "Out of memory on the device: 2097152 bytes");
 }
 
-/// One planned value, wherever it is.
+/// Resolves to one planned value, on the host or the device.
 class Plan : public Resolver {
  public:
   Plan(Place place, layrub::Device* device) : place_(place) {
@@ -127,7 +127,7 @@ class Plan : public Resolver {
   const Place place_;
 };
 
-TEST_F(DeviceMemory, APlannedValueOfTheDeviceHasACopyOnTheHost) {
+TEST_F(DeviceMemory, PlannedDeviceValueHasACopyOnTheHost) {
   void* const planned = device_->Allocate(sizeof(float));
   SetOnDevice(planned, 1);
   Plan plan({planned, device_.get()}, device_.get());
@@ -151,7 +151,7 @@ TEST_F(DeviceMemory, APlannedValueOfTheDeviceHasACopyOnTheHost) {
   EXPECT_EQ(*static_cast<const float*>(memory.cpu_data()), 3);
 }
 
-TEST_F(DeviceMemory, APlannedValueOfTheHostTierHasACopyOnTheDevice) {
+TEST_F(DeviceMemory, PlannedHostValueHasACopyOnTheDevice) {
   float planned = 1;
   Plan plan({&planned}, device_.get());
   SyncedMemory memory(sizeof(float));
@@ -165,7 +165,7 @@ TEST_F(DeviceMemory, APlannedValueOfTheHostTierHasACopyOnTheDevice) {
   memory.Unbind(nullptr, 0);
 }
 
-TEST_F(DeviceMemory, APlannedValueStaysOnThePlansDeviceWhateverTheThreadsIs) {
+TEST_F(DeviceMemory, PlannedValueStaysOnThePlansDevice) {
   const std::unique_ptr<layrub::Device> another = layrub::MakeEmulatedDevice(1 << 20);
   void* const planned = device_->Allocate(sizeof(float));
   SetOnDevice(planned, 1);
@@ -211,7 +211,7 @@ TEST_F(DeviceMemory, BlobsComputeWhereTheirValuesAre) {
 }
 
 #ifdef CPU_ONLY
-TEST(DeviceErrors, WithoutADeviceTheGpuSideIsRefused) {
+TEST(DeviceErrors, GpuSideRequiresADevice) {
   if (Caffe::chosen_device()) GTEST_SKIP() << "A device is chosen for all tests of this program.";
   SyncedMemory memory(4);
   EXPECT_ERROR(memory.gpu_data(), "Cannot use GPU in CPU-only Caffe: check mode.");

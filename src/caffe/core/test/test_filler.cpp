@@ -61,7 +61,7 @@ TYPED_TEST(Fillers, UniformStaysInItsRange) {
   EXPECT_NEAR(this->Mean(values), 1.5, 0.03);
 }
 
-TYPED_TEST(Fillers, IntegersAreWholeAndEquallyLikely) {
+TYPED_TEST(Fillers, IntegersAreUniform) {
   std::vector<int> counts(4);
   for (const TypeParam value : this->Fill("type: 'integer' min: 2 max: 5", {4000})) {
     EXPECT_EQ(std::floor(value), value);
@@ -87,7 +87,7 @@ TYPED_TEST(Fillers, GaussianHasItsMeanAndDeviation) {
   EXPECT_NEAR(this->Deviation(values), 0.1, 0.005);
 }
 
-TYPED_TEST(Fillers, SparseGaussianKeepsItsShareOfValues) {
+TYPED_TEST(Fillers, SparseGaussianKeepsTheGivenShareOfValues) {
   const std::vector<TypeParam> values = this->Fill("type: 'gaussian' sparse: 10", {100, 200});
   const auto zeros = std::count(values.begin(), values.end(), 0);
   EXPECT_NEAR(double(zeros) / values.size(), 0.9, 0.02);
@@ -106,7 +106,7 @@ TYPED_TEST(Fillers, UnitballSumsToOneForEachOutput) {
 }
 
 // Blob 100 x 20 x 4 x 5: 400 inputs for each output, 2000 outputs for each input.
-TYPED_TEST(Fillers, XavierDividesByTheFanAskedFor) {
+TYPED_TEST(Fillers, XavierUsesTheVarianceNorm) {
   const std::vector<int> shape = {100, 20, 4, 5};
   const std::vector<std::pair<string, double>> cases = {
       {"FAN_IN", 400}, {"FAN_OUT", 2000}, {"AVERAGE", 1200}};
@@ -120,7 +120,7 @@ TYPED_TEST(Fillers, XavierDividesByTheFanAskedFor) {
   }
 }
 
-TYPED_TEST(Fillers, MsraDividesByTheFanAskedFor) {
+TYPED_TEST(Fillers, MsraUsesTheVarianceNorm) {
   const std::vector<int> shape = {100, 20, 4, 5};
   const std::vector<std::pair<string, double>> cases = {
       {"FAN_IN", 400}, {"FAN_OUT", 2000}, {"AVERAGE", 1200}};
@@ -148,7 +148,7 @@ TYPED_TEST(Fillers, BilinearInterpolates) {
   }
 }
 
-TYPED_TEST(Fillers, WhatCannotBeFilledAborts) {
+TYPED_TEST(Fillers, AbortsOnInvalidBlobsAndParameters) {
   EXPECT_ERROR(this->Fill("type: 'magic'", {1}), "Unknown filler name: magic");
   EXPECT_ERROR(this->Fill("type: 'uniform' sparse: 2", {1}), "Sparsity not supported");
   EXPECT_ERROR(this->Fill("type: 'xavier'", {2, 0}), "A xavier filler was given an empty blob");

@@ -11,7 +11,7 @@
 namespace caffe {
 namespace {
 
-// Tells what it starts with, then waits to be stopped.
+// Reports the settings that it starts with, then waits to be stopped.
 class Probe : public InternalThread {
  public:
   ~Probe() override { StopInternalThread(); }
@@ -66,7 +66,7 @@ TEST(InternalThread, InheritsTheStartersSettings) {
   Caffe::set_solver_rank(0);
 }
 
-TEST(InternalThread, DrawsNumbersThatTheStartersSeedFixes) {
+TEST(InternalThread, IsSeededByTheStartersStream) {
   const auto first_number = [] {
     Caffe::set_random_seed(11);
     Probe probe;

@@ -8,7 +8,7 @@
 namespace caffe {
 namespace {
 
-/// y = x * x; backward needs x: from the bottom, or from a saved copy.
+/// y = x * x. Backward needs x, from the bottom or from a saved copy.
 class SquareLayer : public Layer<float> {
  public:
   using Layer<float>::Layer;
@@ -27,8 +27,8 @@ class SquareLayer : public Layer<float> {
     traits.backward.push_back({"saved", {Saved(0), TopDiff(0)}, {BottomDiff(0)}, {}, 128, 0});
     return traits;
   }
-  int used_form = -1;
-  void* used_scratch = nullptr;
+  int used_variant = -1;
+  void* used_workspace = nullptr;
 
  protected:
   void ForwardOn(const DeviceContext& context, const vector<Blob<float>*>& bottom,
@@ -40,10 +40,10 @@ class SquareLayer : public Layer<float> {
   }
   void BackwardOn(const DeviceContext& context, const vector<Blob<float>*>& top,
                   const vector<bool>&, const vector<Blob<float>*>& bottom) override {
-    used_form = form();
-    used_scratch = ScratchBytes<void>();
+    used_variant = variant();
+    used_workspace = WorkspaceBytes<void>();
     const size_t count = bottom[0]->count();
-    const float* source = form() == 0 ? Data(context, *bottom[0]) : SavedBytes<float>(0);
+    const float* source = variant() == 0 ? Data(context, *bottom[0]) : SavedBytes<float>(0);
     const vector<float> x = Get<float>(source, count);
     vector<float> diff = Get<float>(Diff(context, *top[0]), count);
     for (size_t i = 0; i < count; ++i) diff[i] *= 2 * x[i];
@@ -51,7 +51,7 @@ class SquareLayer : public Layer<float> {
   }
 };
 
-/// A user's layer that knows nothing of traits.
+/// A user's layer without traits.
 class PlainLayer : public Layer<float> {
  public:
   using Layer<float>::Layer;
@@ -72,7 +72,7 @@ LayerParameter Named(const string& name) {
   return param;
 }
 
-TEST(Layer, UsesTheFirstFormOutOfPlaceAndASavedOneInPlace) {
+TEST(Layer, UsesTheFirstVariantOutOfPlaceAndASavedOneInPlace) {
   SquareLayer layer(Named("square"));
   Blob<float> x({3}), y({3});
   for (int i = 0; i < 3; ++i) x.mutable_cpu_data()[i] = i + 1;
@@ -80,16 +80,16 @@ TEST(Layer, UsesTheFirstFormOutOfPlaceAndASavedOneInPlace) {
   layer.Forward({&x}, {&y});
   for (int i = 0; i < 3; ++i) y.mutable_cpu_diff()[i] = 1;
   layer.Backward({&y}, {true}, {&x});
-  EXPECT_EQ(layer.used_form, 0);
-  EXPECT_EQ(layer.used_scratch, nullptr);
+  EXPECT_EQ(layer.used_variant, 0);
+  EXPECT_EQ(layer.used_workspace, nullptr);
   EXPECT_EQ(x.cpu_diff()[2], 6);
 
   layer.Forward({&x}, {&x});
   EXPECT_EQ(x.cpu_data()[2], 9);
   x.mutable_cpu_diff()[2] = 1;
   layer.Backward({&x}, {true}, {&x});
-  EXPECT_EQ(layer.used_form, 1);
-  EXPECT_NE(layer.used_scratch, nullptr);
+  EXPECT_EQ(layer.used_variant, 1);
+  EXPECT_NE(layer.used_workspace, nullptr);
   EXPECT_EQ(x.cpu_diff()[2], 6);
 }
 
@@ -99,7 +99,7 @@ TEST(Layer, UsesTheBuffersOfAPlan) {
   x.mutable_cpu_data()[0] = 5;
   const BodyMemory saved(sizeof(float));
   LayerRun run;
-  run.form = 1;
+  run.variant = 1;
   run.saved = {saved.address()};
   layer.SetUp({&x}, {&y});
   layer.EnterPlan(run);
@@ -117,7 +117,7 @@ TEST(Layer, RunsCaffesEntryPointsOfALayerWithoutTraits) {
   EXPECT_FALSE(layer.Traits({&x}, {&y}, {true}).declared);
 }
 
-TEST(Layer, WeighsTheLossOfItsTops) {
+TEST(Layer, AppliesTheLossWeightsOfItsTops) {
   LayerParameter param = Named("plain");
   param.add_loss_weight(0.5f);
   PlainLayer layer(param);
@@ -127,7 +127,7 @@ TEST(Layer, WeighsTheLossOfItsTops) {
   EXPECT_EQ(y.cpu_diff()[0], 0.5f);
 }
 
-TEST(Layer, NamesItselfWhenItIsWiredWrongly) {
+TEST(Layer, NamesItselfWhenItsBlobsAreWrong) {
   SquareLayer layer(Named("my_square"));
   Blob<float> x({1}), y({1});
   EXPECT_ERROR(layer.SetUp({&x, &x}, {&y}), "Layer my_square: Square Layer takes 1 bottom");

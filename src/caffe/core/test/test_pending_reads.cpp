@@ -31,7 +31,7 @@ class PendingReadsTest : public ::testing::Test {
   std::vector<int> seen_;
 };
 
-TEST_F(PendingReadsTest, ShowWhatWasThereWhenTheyWereAddedInThatOrder) {
+TEST_F(PendingReadsTest, SeeTheValuesAtTheirAddInOrder) {
   Set(0, 7);
   Set(1, 8);
   PendingReads reads;
@@ -49,7 +49,7 @@ TEST_F(PendingReadsTest, ShowWhatWasThereWhenTheyWereAddedInThatOrder) {
   EXPECT_EQ(device_.host_pool().used(), 0);
 }
 
-TEST_F(PendingReadsTest, AreGoneWhenOneThrowsAndWhenNobodyLooks) {
+TEST_F(PendingReadsTest, AreDroppedAfterAnExceptionAndWithoutLook) {
   Set(0, 7);
   PendingReads reads;
   reads.Add(context_, Int(0), sizeof(int), [](const void*) { throw std::runtime_error("seven"); });
@@ -67,7 +67,7 @@ TEST_F(PendingReadsTest, AreGoneWhenOneThrowsAndWhenNobodyLooks) {
   EXPECT_EQ(device_.host_pool().used(), 0);
 }
 
-TEST_F(PendingReadsTest, AreMadeAtOnceWhereThereIsNoDevice) {
+TEST_F(PendingReadsTest, AreImmediateWithoutADevice) {
   const int value = 3;
   PendingReads reads;
   const void* seen = nullptr;

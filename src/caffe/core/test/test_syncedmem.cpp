@@ -22,12 +22,12 @@ class Recorder : public Resolver {
   float value = 7;
 };
 
-/// Where the CPU sides of memory come from.
+/// The pool of CPU memory.
 const layrub::Pool& HostPool() {
   return Caffe::mode() == Caffe::GPU ? Caffe::device().host_pool() : layrub::Pool::Cpu();
 }
 
-TEST(SyncedMemory, AllocatesZerosAtTheFirstTouch) {
+TEST(SyncedMemory, AllocatesZerosAtTheFirstAccess) {
   const int64_t before = HostPool().used();
   SyncedMemory memory(1000);
   EXPECT_EQ(memory.head(), SyncedMemory::UNINITIALIZED);
@@ -38,7 +38,7 @@ TEST(SyncedMemory, AllocatesZerosAtTheFirstTouch) {
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(bytes[i], 0);
 }
 
-TEST(SyncedMemory, GivesItsMemoryBackToThePool) {
+TEST(SyncedMemory, ReturnsItsMemoryToThePool) {
   const int64_t before = HostPool().used();
   {
     SyncedMemory memory(100000);
@@ -58,7 +58,7 @@ TEST(SyncedMemory, NeitherCopiesNorFreesTheUsersMemory) {
   EXPECT_EQ(mine[3], 4);
 }
 
-TEST(SyncedMemory, ReadsThroughItsBindingWhileAnAddressIsAtHand) {
+TEST(SyncedMemory, ReadsTheAddressOfItsBinding) {
   Recorder resolver;
   float planned = 3;
   Binding binding{5, sizeof(float), nullptr, &planned, nullptr, &resolver, {}};
@@ -71,7 +71,7 @@ TEST(SyncedMemory, ReadsThroughItsBindingWhileAnAddressIsAtHand) {
   EXPECT_EQ(resolver.asked[0], std::make_pair(5, true));
 }
 
-TEST(SyncedMemory, FreesItsOwnMemoryWhenAPlanTakesOver) {
+TEST(SyncedMemory, BindFreesItsOwnMemory) {
   Recorder resolver;
   Binding binding{0, sizeof(float), nullptr, nullptr, nullptr, &resolver, {}};
   const int64_t before = HostPool().used();
@@ -81,7 +81,7 @@ TEST(SyncedMemory, FreesItsOwnMemoryWhenAPlanTakesOver) {
   EXPECT_EQ(HostPool().used(), before);
 }
 
-TEST(SyncedMemory, KeepsTheValueItIsGivenWhenThePlanLetsGo) {
+TEST(SyncedMemory, UnbindCopiesTheGivenValue) {
   Recorder resolver;
   Binding binding{0, sizeof(float), nullptr, nullptr, nullptr, &resolver, {}};
   SyncedMemory memory(sizeof(float));
@@ -96,7 +96,7 @@ void Write(float value, SyncedMemory* memory) {
   *static_cast<float*>(memory->mutable_cpu_data()) = value;
 }
 
-TEST(SyncedMemory, ThatIsSetToZeroShowsZerosToWhoeverAsks) {
+TEST(SyncedMemory, SetZeroIsVisibleToEveryReader) {
   SyncedMemory memory(sizeof(float));
   Write(3, &memory);
   memory.SetZero();
@@ -108,7 +108,7 @@ TEST(SyncedMemory, ThatIsSetToZeroShowsZerosToWhoeverAsks) {
   EXPECT_EQ(Read(&memory), 4);
 }
 
-TEST(SyncedMemory, SparesTheZerosOnceForWhoeverOverwritesThem) {
+TEST(SyncedMemory, TakeZeroSkipsTheZerosOnce) {
   SyncedMemory memory(sizeof(float));
   Write(3, &memory);
   EXPECT_FALSE(memory.TakeZero());
@@ -121,7 +121,7 @@ TEST(SyncedMemory, SparesTheZerosOnceForWhoeverOverwritesThem) {
   EXPECT_FALSE(memory.TakeZero());
 }
 
-TEST(SyncedMemory, OfAPlanIsZeroForAllThatShowItUntilOneWrites) {
+TEST(SyncedMemory, PlannedZeroLastsUntilSomebodyWrites) {
   Recorder resolver;
   float planned = 3;
   Binding binding{0, sizeof(float), nullptr, &planned, &planned, &resolver, {}};
@@ -131,7 +131,7 @@ TEST(SyncedMemory, OfAPlanIsZeroForAllThatShowItUntilOneWrites) {
   memory.SetZero();
   EXPECT_EQ(planned, 3);
   EXPECT_EQ(Read(&other), 0);
-  planned = 5;  // the value has gone and come back
+  planned = 5;  // the value was offloaded and restored
   EXPECT_EQ(Read(&memory), 0);
   Write(6, &other);
   EXPECT_EQ(Read(&memory), 6);
@@ -140,7 +140,7 @@ TEST(SyncedMemory, OfAPlanIsZeroForAllThatShowItUntilOneWrites) {
   EXPECT_FALSE(memory.TakeZero());
 }
 
-TEST(SyncedMemory, StaysZeroWhenThePlanLetsGo) {
+TEST(SyncedMemory, StaysZeroAfterUnbind) {
   Recorder resolver;
   Binding binding{0, sizeof(float), nullptr, nullptr, nullptr, &resolver, {}};
   SyncedMemory memory(sizeof(float));
@@ -150,7 +150,7 @@ TEST(SyncedMemory, StaysZeroWhenThePlanLetsGo) {
   EXPECT_EQ(Read(&memory), 0);
 }
 
-TEST(SyncedMemory, OfTheUserIsZeroedAtOnce) {
+TEST(SyncedMemory, SetZeroZeroesUserMemoryAtOnce) {
   float mine = 3;
   SyncedMemory memory(sizeof(mine));
   memory.set_cpu_data(&mine);
@@ -159,7 +159,7 @@ TEST(SyncedMemory, OfTheUserIsZeroedAtOnce) {
   EXPECT_FALSE(memory.TakeZero());
 }
 
-TEST(SyncedMemory, RefusesToPlanTheUsersMemory) {
+TEST(SyncedMemory, RefusesToBindUserMemory) {
   Recorder resolver;
   Binding binding{0, sizeof(float), nullptr, nullptr, nullptr, &resolver, {}};
   float mine = 1;
@@ -168,7 +168,7 @@ TEST(SyncedMemory, RefusesToPlanTheUsersMemory) {
   EXPECT_ERROR(memory.Bind(&binding), "belongs to the user");
 }
 
-TEST(SyncedMemory, RefusesTheUsersMemoryWhilePlanned) {
+TEST(SyncedMemory, RefusesUserMemoryWhileBound) {
   Recorder resolver;
   Binding binding{0, sizeof(float), nullptr, nullptr, nullptr, &resolver, {}};
   float mine = 1;

@@ -1,4 +1,4 @@
-// One thread that works on two GPUs in turns.
+// One thread that uses two GPUs alternately.
 #include <gtest/gtest.h>
 
 #include "caffe/blob.hpp"
@@ -14,7 +14,7 @@ using kernels::Transpose;
 
 constexpr int kN = 6;
 
-TEST(TwoDevices, CopiesOfOneDoNotMoveTheKernelsOfTheOther) {
+TEST(TwoDevices, CopiesOnOneDoNotRedirectKernelsOfTheOther) {
   if (Caffe::mode() == Caffe::CPU || layrub::GpuCount() < 2) GTEST_SKIP() << "Needs two GPUs.";
   Caffe::SetDevice(0);
   Blob<float> first({kN});
@@ -24,7 +24,7 @@ TEST(TwoDevices, CopiesOfOneDoNotMoveTheKernelsOfTheOther) {
   const DeviceContext context = DeviceContext::Current();
   float* const values = second.mutable_gpu_data();
   float* const sum = product.mutable_gpu_data();
-  // To copy from and to the first device makes it the thread's current one.
+  // Copying from and to the first device makes it the thread's current one.
   EXPECT_EQ(first.cpu_data()[kN - 1], 2);
   kernels::Fill(context, kN, 6.f, values);
   first.mutable_cpu_data()[0] = 5;

@@ -30,7 +30,7 @@ void ExpectBox(const BoundingBox& expected, const BoundingBox& box) {
   EXPECT_NEAR(expected.ymax, box.ymax, 1e-9);
 }
 
-TEST(BoxSamples, ObjectsOfARecordAreThoseOfItsGroups) {
+TEST(BoxSamples, ReadObjectsFromAllGroups) {
   const auto boxes = BoxesOf(Parsed<AnnotatedDatum>(R"(
       annotation_group { group_label: 3
         annotation { instance_id: 7 bbox { xmin: 0.125 ymin: 0.25 xmax: 0.5 ymax: 0.75 } }
@@ -46,7 +46,7 @@ TEST(BoxSamples, ObjectsOfARecordAreThoseOfItsGroups) {
   EXPECT_EQ(2, boxes[2].label);
 }
 
-TEST(BoxSamples, BoxesAreInPartsOfTheWindowAndCutOff) {
+TEST(BoxSamples, ClipBoxesToTheWindow) {
   const std::vector<LabeledBox> boxes = {Object(0.1, 0.3, 0.45, 0.5), Object(0.3, 0.3, 0.4, 0.4, 2),
                                          Object(0.8, 0.8, 0.9, 0.9)};
   const auto seen = BoxesWithin({0.2, 0.2, 0.6, 0.7}, boxes, nullptr);
@@ -54,12 +54,12 @@ TEST(BoxSamples, BoxesAreInPartsOfTheWindowAndCutOff) {
   ExpectBox({0, 0.2, 0.625, 0.6}, seen[0].box);
   ExpectBox({0.25, 0.2, 0.5, 0.4}, seen[1].box);
   EXPECT_EQ(2, seen[1].label);
-  // A window beyond the image, as an expansion makes it.
+  // A window that extends beyond the image, as after an expansion.
   ExpectBox({0.25 + 0.05, 0.25 + 0.15, 0.25 + 0.225, 0.5},
             BoxesWithin({-0.5, -0.5, 1.5, 1.5}, boxes, nullptr)[0].box);
 }
 
-TEST(BoxSamples, EmitConstraintsKeepCentresOrShares) {
+TEST(BoxSamples, KeepBoxesByCentreOrOverlap) {
   const BoundingBox window = {0, 0, 0.5, 1};
   const std::vector<LabeledBox> boxes = {Object(0.3, 0, 0.6, 1), Object(0.4, 0, 0.7, 1)};
   const auto kept = [&](const string& constraint) {
@@ -72,7 +72,7 @@ TEST(BoxSamples, EmitConstraintsKeepCentresOrShares) {
   EXPECT_EQ(0u, kept("emit_type: MIN_OVERLAP emit_overlap: 0.7"));
 }
 
-TEST(BoxSamples, ConstraintsAreMetByOneObjectAsAWhole) {
+TEST(BoxSamples, RequireOneObjectToMeetAllConstraints) {
   const BoundingBox window = {0, 0, 0.5, 0.5};
   const std::vector<LabeledBox> boxes = {Object(0, 0, 0.5, 0.25), Object(0, 0, 1, 1)};
   const auto met = [&](const string& constraint) {
@@ -119,7 +119,7 @@ RC_GTEST_PROP(BoxSamples, WindowsAreWithinTheImageAndMeetTheirConstraint, (unsig
   RC_ASSERT(SampledWindows(samplers, boxes, &again).size() == windows.size());
 }
 
-TEST(BoxSamples, ScalesAndRatiosAreThoseOfTheSampler) {
+TEST(BoxSamples, UseTheSamplersScalesAndRatios) {
   google::protobuf::RepeatedPtrField<BatchSampler> samplers;
   *samplers.Add() = Parsed<BatchSampler>(
       "sampler { min_scale: 0.5 max_scale: 0.5 min_aspect_ratio: 2 max_aspect_ratio: 2 }"
@@ -133,7 +133,7 @@ TEST(BoxSamples, ScalesAndRatiosAreThoseOfTheSampler) {
   }
 }
 
-TEST(BoxSamplesErrors, WhatMakesNoSenseIsRefused) {
+TEST(BoxSamplesErrors, RejectInvalidSamplers) {
   EXPECT_ERROR(
       BoxesOf(Parsed<AnnotatedDatum>(
                   "annotation_group { group_label: 3 annotation { bbox { xmin: 1 ymax: 1 } } }"),

@@ -76,7 +76,7 @@ TYPED_TEST(Transformer, CopiesBytesAndFloats) {
   }
 }
 
-TYPED_TEST(Transformer, BytesAreUnsigned) {
+TYPED_TEST(Transformer, TreatsBytesAsUnsigned) {
   const std::vector<TypeParam> values = this->Transformed("", TEST, ByteDatum(190));
   EXPECT_EQ(values[59], 249);
 }
@@ -126,7 +126,7 @@ TYPED_TEST(Transformer, MirrorsHalfOfTheImages) {
   EXPECT_NEAR(mirrored, 100, 40);
 }
 
-// The draws, from a generator seeded by one draw of the thread's stream: mirror, row, column.
+// The order is mirror, row, column, from a generator seeded by one draw of the thread's stream.
 TYPED_TEST(Transformer, DrawsInCaffesOrder) {
   const std::vector<TypeParam> values =
       this->Transformed("mirror: true crop_size: 2", TRAIN, ByteDatum());
@@ -137,14 +137,14 @@ TYPED_TEST(Transformer, DrawsInCaffesOrder) {
   EXPECT_EQ(values[0], 5 * row + column + mirror);
 }
 
-TYPED_TEST(Transformer, EqualSeedsGiveEqualImages) {
+TYPED_TEST(Transformer, GivesEqualImagesForEqualSeeds) {
   const string param = "mirror: true crop_size: 2";
   const std::vector<TypeParam> first = this->Transformed(param, TRAIN, ByteDatum());
   Caffe::set_random_seed(1701);
   EXPECT_EQ(this->Transformed(param, TRAIN, ByteDatum()), first);
 }
 
-TYPED_TEST(Transformer, SubtractsTheMeanImageAtTheCropsPlace) {
+TYPED_TEST(Transformer, SubtractsTheMatchingPartOfTheMeanImage) {
   string path;
   MakeTempFilename(&path);
   BlobProto mean;
@@ -172,7 +172,7 @@ TYPED_TEST(Transformer, SubtractsTheMeanImageAtTheCropsPlace) {
   std::filesystem::remove_all(std::filesystem::path(path).parent_path());
 }
 
-TYPED_TEST(Transformer, AVectorOfImagesFillsABatch) {
+TYPED_TEST(Transformer, TransformsAVectorOfImages) {
   DataTransformer<TypeParam> transformer(Param("scale: 2"), TEST);
   const std::vector<Datum> images = {ByteDatum(0), ByteDatum(100)};
   Blob<TypeParam> blob(transformer.InferBlobShape(images));
@@ -181,7 +181,7 @@ TYPED_TEST(Transformer, AVectorOfImagesFillsABatch) {
   for (int i = 0; i < 120; ++i) EXPECT_EQ(blob.cpu_data()[i], 2 * (i % 60 + 100 * (i / 60)));
 }
 
-TYPED_TEST(Transformer, ABlobIsTransformedItemByItemAndStaysAsItIs) {
+TYPED_TEST(Transformer, TransformsEachItemOfABlobWithoutChangingIt) {
   DataTransformer<TypeParam> transformer(Param("mean_value: 1 scale: 2 crop_size: 2"), TEST);
   Blob<TypeParam> input(2, kChannels, kHeight, kWidth), output;
   for (int i = 0; i < input.count(); ++i) input.mutable_cpu_data()[i] = i;
@@ -192,7 +192,7 @@ TYPED_TEST(Transformer, ABlobIsTransformedItemByItemAndStaysAsItIs) {
   EXPECT_EQ(input.cpu_data()[6], 6);
 }
 
-/// A subclass, as users of Caffe write it, that draws the largest numbers.
+/// A subclass, as Caffe's users write them, that draws the largest numbers.
 template <typename Dtype>
 class LargestDraws : public DataTransformer<Dtype> {
  public:
@@ -208,7 +208,7 @@ class LargestDraws : public DataTransformer<Dtype> {
   int Rand(int n) override { return n - 1; }
 };
 
-TYPED_TEST(Transformer, ASubclassMayDrawAnotherWay) {
+TYPED_TEST(Transformer, AllowsASubclassToDrawDifferently) {
   LargestDraws<TypeParam> transformer(Param("mirror: true crop_size: 2 mean_value: 1"), TRAIN);
   EXPECT_TRUE(transformer.Knows(2, TRAIN, 1));
   EXPECT_FALSE(transformer.Seeded());
@@ -224,7 +224,7 @@ TYPED_TEST(Transformer, ASubclassMayDrawAnotherWay) {
   EXPECT_EQ(Values(output), expected);
 }
 
-TYPED_TEST(Transformer, SizesThatDoNotFitAbort) {
+TYPED_TEST(Transformer, RejectsSizesThatDoNotFit) {
   EXPECT_ERROR(this->Transformed("crop_size: 5", TEST, ByteDatum()),
                "crop_size is larger than an image of 4 rows");
   EXPECT_ERROR(this->Transformed("mean_value: 1 mean_value: 2", TEST, ByteDatum()),
@@ -256,7 +256,7 @@ cv::Mat ByteImage() {
   return image;
 }
 
-TYPED_TEST(Transformer, AnOpenCvImageComesOutLikeItsDatum) {
+TYPED_TEST(Transformer, TransformsAnOpenCvImageLikeItsDatum) {
   for (const string param : {"", "crop_size: 2 mirror: true scale: 0.5 mean_value: 3"}) {
     Caffe::set_random_seed(5);
     DataTransformer<TypeParam> transformer(Param(param), TRAIN);
@@ -268,7 +268,7 @@ TYPED_TEST(Transformer, AnOpenCvImageComesOutLikeItsDatum) {
   }
 }
 
-TYPED_TEST(Transformer, APartOfALargerImageIsReadByItsRows) {
+TYPED_TEST(Transformer, ReadsAPartOfALargerImage) {
   cv::Mat larger(kHeight + 2, kWidth + 3, CV_8UC3, cv::Scalar(0, 0, 0));
   cv::Mat part = larger(cv::Rect(2, 1, kWidth, kHeight));
   ByteImage().copyTo(part);
@@ -297,7 +297,7 @@ TYPED_TEST(Transformer, SubtractsTheMeanImageFromAnOpenCvImageAndFromABlob) {
   std::filesystem::remove_all(std::filesystem::path(path).parent_path());
 }
 
-TYPED_TEST(Transformer, AVectorOfOpenCvImagesFillsABatch) {
+TYPED_TEST(Transformer, TransformsAVectorOfOpenCvImages) {
   DataTransformer<TypeParam> transformer(Param(""), TEST);
   const std::vector<cv::Mat> images = {ByteImage(), ByteImage()};
   Blob<TypeParam> blob(transformer.InferBlobShape(images));
@@ -305,7 +305,7 @@ TYPED_TEST(Transformer, AVectorOfOpenCvImagesFillsABatch) {
   for (int i = 0; i < 120; ++i) EXPECT_EQ(blob.cpu_data()[i], i % 60);
 }
 
-TYPED_TEST(Transformer, AnEncodedDatumIsDecoded) {
+TYPED_TEST(Transformer, DecodesAnEncodedDatum) {
   std::vector<uchar> bytes;
   ASSERT_TRUE(cv::imencode(".png", ByteImage(), bytes));
   Datum datum;

@@ -51,7 +51,7 @@ class ImageTransforms : public ::testing::Test {
   rng_t random_{1701};
 };
 
-TEST_F(ImageTransforms, WarpGivesTheSizeAskedFor) {
+TEST_F(ImageTransforms, WarpGivesTheRequestedSize) {
   const cv::Mat image = Image(2, 3);
   const cv::Mat large = Resize("height: 4 width: 9 interp_mode: NEAREST", image);
   ASSERT_EQ(large.size(), cv::Size(9, 4));
@@ -61,7 +61,7 @@ TEST_F(ImageTransforms, WarpGivesTheSizeAskedFor) {
   }
 }
 
-TEST_F(ImageTransforms, FitSmallSizeCoversTheSizeWithItsOwnProportions) {
+TEST_F(ImageTransforms, FitSmallSizeCoversTheSizeAndKeepsTheAspectRatio) {
   const ResizeParameter param =
       Parsed<ResizeParameter>("height: 4 width: 4 resize_mode: FIT_SMALL_SIZE");
   EXPECT_EQ(Resized(param, Image(2, 3), &random_).size(), cv::Size(6, 4));
@@ -86,7 +86,7 @@ TEST_F(ImageTransforms, FitLargeSizePadsEvenlyWithTheValuesOfEachChannel) {
   EXPECT_TRUE(Equal(mirrored.row(2), image.row(1)));
 }
 
-TEST_F(ImageTransforms, EachOfTheInterpolationsIsDrawn) {
+TEST_F(ImageTransforms, DrawsEachInterpolation) {
   std::set<int> seen;
   for (int i = 0; i < 50; ++i) {
     const cv::Mat image = Resize(
@@ -98,7 +98,7 @@ TEST_F(ImageTransforms, EachOfTheInterpolationsIsDrawn) {
   EXPECT_GE(seen.size(), 3u);
 }
 
-TEST_F(ImageTransforms, ChancesOfZeroLeaveTheImage) {
+TEST_F(ImageTransforms, ProbabilitiesOfZeroKeepTheImage) {
   const cv::Mat image = Image(3, 4);
   EXPECT_TRUE(Equal(Distort("", image), image));
   EXPECT_TRUE(Equal(Resize("prob: 0 height: 9 width: 9", image), image));
@@ -145,7 +145,7 @@ TEST_F(ImageTransforms, SaturationOfZeroIsGray) {
   }
 }
 
-TEST_F(ImageTransforms, HueTurnsColoursAndLeavesTheirBrightness) {
+TEST_F(ImageTransforms, HueRotatesColoursAndKeepsTheirBrightness) {
   const cv::Mat red(2, 2, CV_8UC3, cv::Scalar(0, 0, 200));
   std::set<int> green;
   for (int i = 0; i < 60; ++i) {
@@ -157,19 +157,19 @@ TEST_F(ImageTransforms, HueTurnsColoursAndLeavesTheirBrightness) {
   EXPECT_GT(green.size(), 5u);
 }
 
-TEST_F(ImageTransforms, HuesTurnAroundAsOftenAsTheyAreAskedTo) {
+TEST_F(ImageTransforms, HuesWrapAroundForLargeDeltas) {
   rng_t same = random_;
   const cv::Mat red(1, 1, CV_8UC3, cv::Scalar(0, 0, 200));
   const cv::Mat changed = Distort("hue_prob: 1 hue_delta: 1e12", red);
-  same();  // for the order of contrast and hue
-  const double turned = std::fmod(UniformDraw(&same, -float(1e12), float(1e12)), 180);
+  same();  // draws the order of contrast and hue
+  const double turned = std::fmod(DrawUniform(&same, -float(1e12), float(1e12)), 180);
   const cv::Mat hsv(1, 1, CV_8UC3, cv::Scalar(std::lround(turned + 180) % 180, 255, 200));
   cv::Mat expected;
   cv::cvtColor(hsv, expected, cv::COLOR_HSV2BGR);
   EXPECT_TRUE(Equal(changed, expected)) << changed << " " << expected;
 }
 
-TEST_F(ImageTransforms, ChannelsChangePlaces) {
+TEST_F(ImageTransforms, PermutesChannels) {
   const cv::Mat image(1, 1, CV_8UC3, cv::Scalar(1, 2, 3));
   std::set<int> orders;
   for (int i = 0; i < 60; ++i) {
@@ -188,7 +188,7 @@ TEST_F(ImageTransforms, GrayImagesHaveNoHue) {
                     image));
 }
 
-TEST_F(ImageTransforms, ExpandPutsTheImageSomewhereIntoALargerOne) {
+TEST_F(ImageTransforms, ExpandPlacesTheImageInALargerOne) {
   const cv::Mat image = Image(4, 6);
   const auto param = Parsed<ExpansionParameter>("max_expand_ratio: 3");
   std::set<int> rows;
@@ -210,7 +210,7 @@ TEST_F(ImageTransforms, ExpandPutsTheImageSomewhereIntoALargerOne) {
   EXPECT_GT(rows.size(), 3u);
 }
 
-TEST_F(ImageTransforms, TheSameGeneratorGivesTheSameImage) {
+TEST_F(ImageTransforms, GivesTheSameImageForTheSameGenerator) {
   const auto distort = Parsed<DistortionParameter>(
       "brightness_prob: 0.5 brightness_delta: 32 contrast_prob: 0.5 contrast_lower: 0.5 "
       "contrast_upper: 1.5 hue_prob: 0.5 hue_delta: 18 saturation_prob: 0.5 saturation_lower: 0.5 "
@@ -222,7 +222,7 @@ TEST_F(ImageTransforms, TheSameGeneratorGivesTheSameImage) {
   }
 }
 
-TEST_F(ImageTransforms, NoiseIsWhatItsNamesSay) {
+TEST_F(ImageTransforms, AppliesEachKindOfNoise) {
   const cv::Mat image = Image(16, 16), gray = Image(16, 16, 1);
   const auto noisy = [&](const string& param, const cv::Mat& original) {
     return Noisy(Parsed<NoiseParameter>(param), original, &random_);
@@ -245,7 +245,7 @@ TEST_F(ImageTransforms, NoiseIsWhatItsNamesSay) {
   }
   EXPECT_TRUE(Equal(noisy("decolorize: true convert_to_hsv: true", gray), gray));
   EXPECT_FALSE(Equal(noisy("convert_to_hsv: true", image), noisy("convert_to_lab: true", image)));
-  // An edge is softened by a blur, moved by an erosion, and changed little by a good JPEG.
+  // A blur softens an edge, an erosion moves it, and a JPEG of high quality changes it little.
   cv::Mat edge(16, 16, CV_8UC1, cv::Scalar(200));
   edge(cv::Rect(0, 0, 8, 16)) = 100;
   const cv::Mat blurred = noisy("gauss_blur: true", edge), eroded = noisy("erode: true", edge),
@@ -255,13 +255,13 @@ TEST_F(ImageTransforms, NoiseIsWhatItsNamesSay) {
   EXPECT_EQ(cv::countNonZero(eroded == 100), 16 * 9);
   EXPECT_LE(cv::norm(fine, edge, cv::NORM_INF), 3);
   EXPECT_GT(cv::norm(coarse, edge, cv::NORM_INF), 3);
-  // Two values become as far from each other as can be; in tiles, the contrast is limited.
+  // Equalization makes two values as different as possible; in tiles the contrast is limited.
   EXPECT_EQ(cv::norm(noisy("hist_eq: true", edge), cv::NORM_INF), 255);
   EXPECT_FALSE(Equal(noisy("clahe: true", edge), noisy("hist_eq: true", edge)));
   EXPECT_EQ(noisy("hist_eq: true clahe: true", image).size(), image.size());
 }
 
-TEST_F(ImageTransforms, SaltAndPepperHasTheFractionAndTheValues) {
+TEST_F(ImageTransforms, SaltAndPepperUsesItsFractionAndValues) {
   const cv::Mat image(64, 64, CV_8UC3, cv::Scalar(100, 100, 100));
   const auto share = [&](const string& param, const cv::Scalar& value) {
     const auto noise =
@@ -277,7 +277,7 @@ TEST_F(ImageTransforms, SaltAndPepperHasTheFractionAndTheValues) {
   EXPECT_EQ(share("fraction: 0", {100, 100, 100}), 1);
 }
 
-TEST_F(ImageTransforms, RandomSizesKeepTheProportions) {
+TEST_F(ImageTransforms, RandomSizesKeepTheAspectRatio) {
   std::set<int> sides;
   for (int i = 0; i < 60; ++i) {
     const cv::Mat resized = RandomlyResized(5, 8, Image(4, 8), &random_);
@@ -287,9 +287,9 @@ TEST_F(ImageTransforms, RandomSizesKeepTheProportions) {
   EXPECT_EQ(sides, (std::set<int>{5, 6, 7, 8}));
 }
 
-// The transformer, with changes of images.
+// The transformer with image transformations.
 
-/// The transformed image as a flat list.
+/// Returns the transformed image as a flat list.
 vector<float> Transformed(const string& param, const Datum& datum, vector<int>* shape) {
   Caffe::set_random_seed(1701);
   DataTransformer<float> transformer(Parsed<TransformationParameter>(param), TRAIN);
@@ -331,7 +331,7 @@ TEST(TransformerOfForks, CropsARectangle) {
   for (int w = 0; w < 3; ++w) EXPECT_EQ(values[3 + w], values[w] + 5);
 }
 
-TEST(TransformerOfForks, ExpandedImagesComeOutInOneSize) {
+TEST(TransformerOfForks, GivesExpandedImagesOneSize) {
   const string resize = "resize_param { height: 6 width: 5 } ";
   for (const string& param :
        {resize + "expand_param { max_expand_ratio: 4 }",
@@ -346,7 +346,7 @@ TEST(TransformerOfForks, ExpandedImagesComeOutInOneSize) {
   }
 }
 
-TEST(TransformerOfForks, RandomSizesAndNoiseComeOutInTheCrop) {
+TEST(TransformerOfForks, CropsImagesAfterRandomResizingAndNoise) {
   vector<int> shape;
   const vector<float> values = Transformed(
       "crop_size: 3 img_rand_resize_lower: 4 img_rand_resize_upper: 6 noise_param { inverse: true "
@@ -380,7 +380,7 @@ TEST(TransformerOfForksErrors, RefusesWhatMakesNoSense) {
       {"img_rand_resize_lower: 3 img_rand_resize_upper: 3", "need a crop of at most 3 pixels"},
       {"crop_size: 2 img_rand_resize_lower: 3 img_rand_resize_upper: 3 "
        "resize_param { height: 3 width: 3 }",
-       "both say how large images become"},
+       "set either resize_param or img_rand_resize_lower, not both"},
       {"distort_param { hue_prob: -1 }", "distort_param.hue_prob must be from 0 to 1; it is -1"},
       {"distort_param { contrast_lower: 2 contrast_upper: 1 }",
        "0 <= contrast_lower <= contrast_up"},

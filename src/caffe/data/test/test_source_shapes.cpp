@@ -29,7 +29,7 @@ NetParameter ParseNet(const string& text) {
   return net;
 }
 
-/// A classifier behind the source layer with the given fields.
+/// A classifier after a source layer with the given fields.
 NetParameter Classifier(const string& source_fields) {
   return ParseNet("name: 'n' layer { name: 'in' top: 'data' top: 'label' " + source_fields + R"( }
     layer {
@@ -59,7 +59,7 @@ string Shapes(const string& source_fields, const DataShapes& given = {}) {
   return Shapes(WithoutSources(Classifier(source_fields), given));
 }
 
-TEST(SourceShapes, MissingSourcesHaveTheShapeOfTheCropOrTheGivenOne) {
+TEST(SourceShapes, UseTheCropOrTheGivenShapeForMissingSources) {
   EXPECT_EQ("2 3 8 8, 2", Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 } "
                                  "transform_param { crop_size: 8 }"));
   EXPECT_EQ("2 1 8 8, 2", Shapes("type: 'Data' data_param { batch_size: 2 } transform_param { "
@@ -74,7 +74,7 @@ TEST(SourceShapes, MissingSourcesHaveTheShapeOfTheCropOrTheGivenOne) {
                    vector<int>{5, 6, 7}));
 }
 
-TEST(SourceShapes, SourcesThatStateTheirShapeNeedNoOther) {
+TEST(SourceShapes, UseTheShapeThatASourceSpecifies) {
   EXPECT_EQ("3 1 5 6, 3", Shapes("type: 'ImageData' image_data_param { batch_size: 3 new_height: 5 "
                                  "new_width: 6 is_color: false }"));
   EXPECT_EQ("3 3 9 9, 3",
@@ -85,14 +85,14 @@ TEST(SourceShapes, SourcesThatStateTheirShapeNeedNoOther) {
           "type: 'MemoryData' memory_data_param { batch_size: 3 channels: 2 height: 4 width: 5 }"));
 }
 
-TEST(SourceShapes, OtherLayersStayAsTheyAre) {
+TEST(SourceShapes, KeepOtherLayers) {
   const NetParameter net = ParseNet(
       "layer { name: 'a' type: 'Input' top: 'a' input_param { shape { dim: 2 } } }"
       "layer { name: 'b' type: 'DummyData' top: 'b' dummy_data_param { shape { dim: 2 } } }");
   EXPECT_EQ(net.DebugString(), WithoutSources(net, {}).DebugString());
 }
 
-TEST(SourceShapesErrors, AsksForShapesThatItCannotKnow) {
+TEST(SourceShapesErrors, ReportsUnknownShapes) {
   EXPECT_ERROR(Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 }"),
                "Layer in: the shape of its images is not known .source \"none\" is not there, and "
                "there is no crop_size.; give it with --data_shape=C,H,W");
@@ -105,7 +105,7 @@ TEST(SourceShapesErrors, AsksForShapesThatItCannotKnow) {
                "Layer in .*batch_size must be 1 to 2147483647");
 }
 
-TEST(SourceShapes, ImageListsNeedNotBeThereWhereTheSizeIsKnown) {
+TEST(SourceShapes, DoNotReadImageListsOfKnownSize) {
   const string images = "type: 'ImageData' image_data_param { source: 'none' batch_size: 2 ";
   EXPECT_EQ("2 3 8 8, 2", Shapes(images + "} transform_param { crop_size: 8 force_gray: true }"));
   EXPECT_EQ("2 1 6 7, 2", Shapes(images + "}", vector<int>{1, 6, 7}));
@@ -120,7 +120,7 @@ DataShapes Named(const std::map<string, vector<int>>& tops) {
   return given;
 }
 
-TEST(SourceShapes, ShapesGivenByNameAreThoseOfTheirTops) {
+TEST(SourceShapes, ApplyShapesGivenByTopName) {
   const string source = "type: 'HDF5Data' hdf5_data_param { source: 'none' batch_size: 2 }";
   EXPECT_EQ("2 5, 2 1", Shapes(source, Named({{"data", {5}}, {"label", {1}}})));
   DataShapes given(vector<int>{3, 6, 7});
@@ -131,7 +131,7 @@ TEST(SourceShapes, ShapesGivenByNameAreThoseOfTheirTops) {
                    Named({{"data", {5, 6, 7}}})));
 }
 
-TEST(SourceShapes, ImagesAreResizedAndCroppedAsForksSay) {
+TEST(SourceShapes, ApplyResizingAndCroppingOfForks) {
   const string source = "data_param { source: 'none' batch_size: 2 } transform_param { ";
   const string resized = source + "resize_param { resize_mode: WARP height: 6 width: 7 } ";
   EXPECT_EQ("2 3 6 7, 1 1 16 8", Shapes("type: 'AnnotatedData' " + resized + "}"));
@@ -147,7 +147,7 @@ TEST(SourceShapes, ImagesAreResizedAndCroppedAsForksSay) {
                "Layer in: too many boxes");
 }
 
-TEST(SourceShapes, SourcesThatAreNotKnownHaveTheGivenShapes) {
+TEST(SourceShapes, UseTheGivenShapesForUnknownSources) {
   const DataShapes given = Named({{"data", {3, 6, 7}}, {"label", {1}}});
   for (const string type : {"type: 'Python' ", "type: 'OfAFork' "}) {
     EXPECT_EQ("4 3 6 7, 4 1", Shapes(type + "data_param { batch_size: 4 }", given));
@@ -164,14 +164,14 @@ TEST(SourceShapes, SourcesThatAreNotKnownHaveTheGivenShapes) {
               Shapes("type: 'Python' python_param { param_str: '" + text + "' }", given));
 }
 
-TEST(SourceShapes, TypesThatAreNotKnownAreNoSourcesWithBottomsOrWithoutTops) {
+TEST(SourceShapes, IgnoreUnknownTypesWithBottomsOrWithoutTops) {
   const NetParameter net =
       ParseNet("layer { name: 'a' type: 'OfAFork' bottom: 'x' top: 'y' } layer { type: 'Python' }");
   for (const LayerParameter& layer : net.layer()) EXPECT_FALSE(ReadsOutside(layer));
 }
 
 #ifdef USE_OPENCV
-TEST(SourceShapes, TakesTheShapeOfTheFirstImageOfAList) {
+TEST(SourceShapes, UseTheFirstImageOfAList) {
   string folder;
   MakeTempDir(&folder);
   cv::imwrite(folder + "/a.png", cv::Mat(6, 7, CV_8UC3, cv::Scalar(0)));
@@ -190,7 +190,7 @@ TEST(SourceShapes, TakesTheShapeOfTheFirstImageOfAList) {
 #endif
 
 #ifdef USE_LMDB
-TEST(SourceShapes, ReadsTheFirstRecordOfADatabase) {
+TEST(SourceShapes, UseTheFirstRecordOfADatabase) {
   string folder;
   MakeTempDir(&folder);
   const string path = folder + "/records";
@@ -225,7 +225,7 @@ TEST(SourceShapes, ReadsTheFirstRecordOfADatabase) {
 }
 #endif
 
-TEST(SourceShapes, ACropThatChangesTheGivenSizeIsToldOfOnce) {
+TEST(SourceShapes, WarnOnceOfACropThatChangesTheGivenSize) {
   const string source =
       "type: 'Data' data_param { batch_size: 2 } transform_param { crop_size: 4 }";
   ::testing::internal::CaptureStderr();
@@ -241,7 +241,7 @@ TEST(SourceShapes, ACropThatChangesTheGivenSizeIsToldOfOnce) {
 }
 
 #ifdef USE_HDF5
-TEST(SourceShapes, GivesTheGraphOfTheRealNet) {
+TEST(SourceShapes, GiveTheGraphOfTheRealNet) {
   string folder;
   MakeTempDir(&folder);
   const hid_t file =
@@ -270,7 +270,7 @@ TEST(SourceShapes, GivesTheGraphOfTheRealNet) {
 }
 #endif
 
-TEST(ShapeOnlyScope, TouchesNoParameter) {
+TEST(ShapeOnlyScope, AllocatesNoParameter) {
   const NetParameter net = WithoutSources(
       Classifier("type: 'Data' data_param { batch_size: 2 } transform_param { crop_size: 64 }"),
       {});
@@ -281,11 +281,12 @@ TEST(ShapeOnlyScope, TouchesNoParameter) {
     EXPECT_EQ(SyncedMemory::UNINITIALIZED, param->data()->head());
   }
   EXPECT_GT(planned.MemoryGraph(1).ops.size(), 4u);
-  // A loss weight and the sizes of a kernel are there; a weight or a top would be much larger.
+  // Only a loss weight and the sizes of a kernel are allocated; a weight or a top would be much
+  // larger.
   EXPECT_LE(layrub::Pool::Cpu().used() - before, 4096);
 }
 
-TEST(ShapeOnlyScope, FillersWorkAgainAfterTheScope) {
+TEST(ShapeOnlyScope, RestoresFillersAfterTheScope) {
   FillerParameter param;
   param.set_value(3);
   Blob<float> blob(vector<int>{2});

@@ -18,7 +18,7 @@ NetParameter ParseNet(const string& text) {
   return net;
 }
 
-/// A source with two tops, a layer of 5 outputs, and a loss behind a layer in place.
+/// A source with two tops, a layer with 5 outputs, an in-place layer and a loss.
 NetParameter Scores(const string& source_fields) {
   return ParseNet("layer { name: 'in' top: 'data' top: 'label' " + source_fields + R"( }
     layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip'
@@ -46,7 +46,7 @@ TEST(SyntheticData, HasTheShapesOfTheSourceAndLabelsOfEveryClass) {
   }
 }
 
-TEST(SyntheticData, HasLabelsThatScoresOnAnyWayTellApart) {
+TEST(SyntheticData, HasLabelsForTheNumberOfScores) {
   const auto most = [](const string& layers) {
     Net<float> net(WithSyntheticData(ParseNet(R"(
       layer { name: 'in' type: 'Data' top: 'data' top: 'label'
@@ -81,7 +81,7 @@ TEST(SyntheticData, HasLabelsThatScoresOnAnyWayTellApart) {
             1);
 }
 
-TEST(SyntheticData, IsDrawnOnceAndTheSameForTheSameSeed) {
+TEST(SyntheticData, IsDrawnOnceAndReproducible) {
   const NetParameter param = WithSyntheticData(
       Scores("type: 'Data' data_param { batch_size: 4 } transform_param { crop_size: 6 }"), {});
   vector<vector<float>> sums;
@@ -99,7 +99,7 @@ TEST(SyntheticData, IsDrawnOnceAndTheSameForTheSameSeed) {
   EXPECT_GT(sums[0][0], 0);
 }
 
-TEST(SyntheticData, OnlySourcesChangeAndKeepTheirPhase) {
+TEST(SyntheticData, ReplacesOnlySourcesAndKeepsTheirPhase) {
   NetParameter net = Scores(
       "type: 'Data' include { phase: TEST } data_param { batch_size: 4 } "
       "transform_param { crop_size: 6 }");
@@ -124,7 +124,7 @@ std::set<float> ValuesOfOnlyTop(const string& layers) {
   return std::set<float>(values.cpu_data(), values.cpu_data() + values.count());
 }
 
-TEST(SyntheticData, TheOnlyTopOfASourceMayBeLabels) {
+TEST(SyntheticData, GivesLabelsToTheOnlyTopOfASource) {
   const string scores = R"(
     layer { name: 'images' type: 'Input' top: 'x' input_param { shape { dim: 300 dim: 1 dim: 2 dim: 2 } } }
     layer { name: 'conv' type: 'Convolution' bottom: 'x' top: 'conv'
@@ -143,7 +143,7 @@ TEST(SyntheticData, TheOnlyTopOfASourceMayBeLabels) {
                       .size());
 }
 
-TEST(SyntheticData, NumbersThatChooseAreInRange) {
+TEST(SyntheticData, KeepsIndicesInRange) {
   EXPECT_EQ((std::set<float>{0, 1, 2, 3}), ValuesOfOnlyTop(R"(
     layer { name: 'embed' type: 'Embed' bottom: 'in' top: 'embed'
             embed_param { input_dim: 4 num_output: 2 } })"));
@@ -160,7 +160,7 @@ TEST(SyntheticData, NumbersThatChooseAreInRange) {
   EXPECT_EQ(1, lstm.layer(0).dummy_data_param().data_filler(1).max());
 }
 
-TEST(SyntheticData, LabelsWithoutScoresAreZero) {
+TEST(SyntheticData, HasZeroLabelsWithoutScores) {
   const NetParameter net = WithSyntheticData(
       ParseNet("layer { name: 'in' type: 'MemoryData' top: 'data' top: 'label' memory_data_param "
                "{ batch_size: 4 channels: 3 height: 1 width: 1 } }"),
@@ -168,7 +168,7 @@ TEST(SyntheticData, LabelsWithoutScoresAreZero) {
   EXPECT_EQ(0, net.layer(0).dummy_data_param().data_filler(1).max());
 }
 
-TEST(SyntheticData, BoxesOfAnnotatedDataAreNone) {
+TEST(SyntheticData, HasNoBoxesInAnnotatedData) {
   NetParameter param =
       Scores("type: 'AnnotatedData' data_param { batch_size: 2 } transform_param { crop_size: 4 }");
   param.mutable_layer()->RemoveLast();
@@ -180,7 +180,7 @@ TEST(SyntheticData, BoxesOfAnnotatedDataAreNone) {
             std::set<float>(label.cpu_data(), label.cpu_data() + label.count()));
 }
 
-TEST(SyntheticDataErrors, AsksForAShapeThatItCannotKnow) {
+TEST(SyntheticDataErrors, ReportsAnUnknownShape) {
   EXPECT_ERROR(WithSyntheticData(Scores("type: 'Data' data_param { batch_size: 2 }"), {}),
                "Layer in: .*--data_shape=C,H,W");
 }
@@ -190,7 +190,7 @@ TEST(BatchSize, IsSetInEverySource) {
       "layer { type: 'Data' } layer { type: 'ImageData' } layer { type: 'WindowData' }"
       "layer { type: 'HDF5Data' } layer { type: 'MemoryData' } layer { type: 'ReLU' }"
       "layer { type: 'AnnotatedData' } layer { type: 'Python' top: 'x' }");
-  EXPECT_EQ(6, SetBatchSize(7, false, &net));  // nobody reads a Python layer's
+  EXPECT_EQ(6, SetBatchSize(7, false, &net));  // Python layers are not counted
   EXPECT_EQ(7, SetBatchSize(7, true, &net));
   EXPECT_EQ(7u, net.layer(0).data_param().batch_size());
   EXPECT_EQ(7u, net.layer(1).image_data_param().batch_size());

@@ -40,7 +40,7 @@ void ReluBackwardFromMask(const DeviceContext& context, int64_t n, Dtype slope, 
 
 template <typename Dtype>
 void SigmoidForward(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y) {
-  // Where exp overflows, its reciprocal is the 0 that is wanted.
+  // If exp overflows, the result is 0, as it should be.
   ParallelFor(
       context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return 1 / (1 + std::exp(-x[i])); },
       To{y});

@@ -1,7 +1,7 @@
 #ifndef CAFFE_KERNELS_ACTIVATION_ACTIVATION_HPP_
 #define CAFFE_KERNELS_ACTIVATION_ACTIVATION_HPP_
 
-// Element-wise activations. Outputs may lie on inputs of the same element type.
+// Elementwise activations. Outputs may alias inputs of the same element type.
 
 #include <cstdint>
 
@@ -19,7 +19,7 @@ void ReluForward(const DeviceContext& context, int64_t n, Dtype slope, const Dty
 template <typename Dtype>
 void ReluBackward(const DeviceContext& context, int64_t n, Dtype slope, const Dtype* source,
                   const Dtype* dy, Dtype* dx);
-/// The same from the mask of ReluForward.
+/// ReluBackward, from the mask of ReluForward.
 template <typename Dtype>
 void ReluBackwardFromMask(const DeviceContext& context, int64_t n, Dtype slope, const uint8_t* mask,
                           const Dtype* dy, Dtype* dx);

@@ -8,13 +8,13 @@ namespace caffe {
 namespace kernels {
 namespace {
 
-/// The exponent is never positive.
+/// exp does not overflow, since its argument is never positive.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE Dtype Bnll(Dtype x) {
   return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
 }
 
-/// As accurate as y is, for small y too.
+/// As accurate as y, also for small y.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE Dtype BnllGradient(Dtype y, Dtype dy) {
   return dy * -std::expm1(-y);

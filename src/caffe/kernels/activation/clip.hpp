@@ -8,16 +8,16 @@
 namespace caffe {
 namespace kernels {
 
-/// y = max(low, min(x, high)), not a number where x is not one; y may lie on x. `inside`, unless
-/// null, receives one bit per value (PackedBytes(n, 1) bytes): low <= x <= high.
+/// y = max(low, min(x, high)), NaN where x is NaN; y may alias x. `inside`, unless null, receives
+/// one bit per value (PackedBytes(n, 1) bytes): low <= x <= high.
 template <typename Dtype>
 void ClipForward(const DeviceContext& context, int64_t n, Dtype low, Dtype high, const Dtype* x,
                  Dtype* y, uint8_t* inside);
-/// dx = dy where low <= x <= high, else 0 * dy; dx may lie on x or dy.
+/// dx = dy where low <= x <= high, else 0 * dy; dx may alias x or dy.
 template <typename Dtype>
 void ClipBackward(const DeviceContext& context, int64_t n, Dtype low, Dtype high, const Dtype* x,
                   const Dtype* dy, Dtype* dx);
-/// The same from the bits of ClipForward; dx may lie on dy.
+/// ClipBackward, from the bits of ClipForward; dx may alias dy.
 template <typename Dtype>
 void ClipBackwardFromMask(const DeviceContext& context, int64_t n, const uint8_t* inside,
                           const Dtype* dy, Dtype* dx);

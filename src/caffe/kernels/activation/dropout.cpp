@@ -8,7 +8,7 @@ namespace caffe {
 namespace kernels {
 
 DropoutMask MakeDropoutMask(uint64_t key, double ratio) {
-  // Hashed: the streams of two keys must not be one stream, shifted.
+  // The key is hashed so that the streams of two keys are not shifted copies of each other.
   return {RandomBits(key, 0), static_cast<uint64_t>(std::llround(std::ldexp(ratio, 32)))};
 }
 

@@ -8,18 +8,19 @@
 namespace caffe {
 namespace kernels {
 
-/// A mask that is computed wherever it is needed and stored nowhere: value i is kept if the upper
-/// 32 bits of number i of a stream of random numbers reach `threshold`.
+/// A dropout mask that is recomputed where it is needed and never stored. Value i is kept if the
+/// upper 32 bits of number `first` + i of a random stream are at least `threshold`.
 struct DropoutMask {
-  uint64_t key;        ///< where the stream begins
-  uint64_t threshold;  ///< of 2^32: the share of values that are dropped
-  uint64_t first = 0;  ///< the number of the first value
+  uint64_t key;        ///< start of the random stream
+  uint64_t threshold;  ///< the dropped share of values, times 2^32
+  uint64_t first = 0;  ///< number of the first value in the stream
 };
 
-/// The mask of a forward pass that has drawn `key`; `ratio`, in [0, 1), is dropped.
+/// Returns the mask of a forward pass that has drawn `key`. `ratio`, in [0, 1), is the share of
+/// values to drop.
 DropoutMask MakeDropoutMask(uint64_t key, double ratio);
 
-/// y = scale * x where the mask keeps, 0 elsewhere. y may lie on x.
+/// y = scale * x where the mask keeps, 0 elsewhere. y may alias x.
 template <typename Dtype>
 void Dropout(const DeviceContext& context, int64_t n, const DropoutMask& mask, Dtype scale,
              const Dtype* x, Dtype* y);

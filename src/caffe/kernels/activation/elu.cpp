@@ -13,7 +13,7 @@ LAYRUB_HOST_DEVICE Dtype Elu(Dtype x, Dtype alpha) {
   return x > 0 ? x : alpha * std::expm1(x);
 }
 
-/// `sign` is that of x.
+/// `sign` has the sign of x.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE Dtype EluGradient(Dtype sign, Dtype y, Dtype alpha, Dtype dy) {
   return sign > 0 ? dy : dy * (alpha + y);

@@ -6,8 +6,8 @@ namespace caffe {
 namespace kernels {
 namespace {
 
-/// body(begin, end, k) for ranges [begin, end) of elements that have slope k in common and make up
-/// the array.
+/// Calls body(begin, end, k) for ranges [begin, end) that together cover the array; all elements of
+/// a range have slope k.
 template <typename Body>
 void ForRanges(const DeviceContext& context, const PReluShape& shape, Body body) {
   const PReluShape s = shape;
@@ -18,7 +18,7 @@ void ForRanges(const DeviceContext& context, const PReluShape& shape, Body body)
                       });
 }
 
-// A sum with 0 and a product with 1 leave a value as it is, and spare loops a branch.
+// Adding 0 or multiplying by 1 leaves a value unchanged and saves a branch in the loops.
 
 template <typename Dtype>
 LAYRUB_HOST_DEVICE Dtype PositivePart(Dtype x) {

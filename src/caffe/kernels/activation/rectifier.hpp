@@ -12,7 +12,7 @@ LAYRUB_HOST_DEVICE inline Dtype Relu(Dtype x, Dtype slope) {
   return x < 0 ? (slope == 0 ? Dtype(0) : slope * x) : x;
 }
 
-/// Its derivative times dy, where it is known whether x > 0.
+/// The derivative of Relu times dy; `positive`: x > 0.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE inline Dtype ReluGradient(bool positive, Dtype slope, Dtype dy) {
   return positive ? dy : slope * dy;

@@ -12,7 +12,7 @@ LAYRUB_HOST_DEVICE Dtype Relu6(Dtype x) {
   return positive > 6 ? Dtype(6) : positive;
 }
 
-/// Of x as of y: y is in between where x is.
+/// Gives the same result for x and for y: y is between 0 and 6 exactly if x is.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE bool IsInBetween(Dtype v) {
   return (v > 0) & (v < 6);

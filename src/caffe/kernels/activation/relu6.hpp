@@ -8,16 +8,16 @@
 namespace caffe {
 namespace kernels {
 
-/// y = min(max(x, 0), 6), not a number where x is not one; y may lie on x. `inside`, unless null,
-/// receives one bit per value (PackedBytes(n, 1) bytes): 0 < x < 6.
+/// y = min(max(x, 0), 6), NaN where x is NaN; y may alias x. `inside`, unless null, receives one
+/// bit per value (PackedBytes(n, 1) bytes): 0 < x < 6.
 template <typename Dtype>
 void Relu6Forward(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y,
                   uint8_t* inside);
-/// dx = dy where 0 < v < 6, else 0 * dy, with v either x or y; dx may lie on v or dy.
+/// dx = dy where 0 < v < 6, else 0 * dy, with v either x or y; dx may alias v or dy.
 template <typename Dtype>
 void Relu6Backward(const DeviceContext& context, int64_t n, const Dtype* v, const Dtype* dy,
                    Dtype* dx);
-/// The same from the bits of Relu6Forward; dx may lie on dy.
+/// Relu6Backward, from the bits of Relu6Forward; dx may alias dy.
 template <typename Dtype>
 void Relu6BackwardFromMask(const DeviceContext& context, int64_t n, const uint8_t* inside,
                            const Dtype* dy, Dtype* dx);

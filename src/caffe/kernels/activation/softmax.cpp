@@ -12,9 +12,9 @@ namespace kernels {
 
 template <typename Dtype>
 void SoftmaxForward(const DeviceContext& context, const ScoreShape& shape, const Dtype* x, Dtype* y,
-                    const AlgorithmScratch& scratch) {
-  if (scratch.algorithm == kCudnn) {
-    Dtype* const apart = x == y ? static_cast<Dtype*>(scratch.memory) : y;
+                    const AlgorithmRun& chosen) {
+  if (chosen.algorithm == kCudnn) {
+    Dtype* const apart = x == y ? static_cast<Dtype*>(chosen.memory) : y;
     Require(LibrarySoftmaxForward(shape, x, apart), "cuDNN has no such softmax");
     return Copy(context, shape.count(), apart, y);
   }
@@ -28,9 +28,9 @@ void SoftmaxForward(const DeviceContext& context, const ScoreShape& shape, const
 
 template <typename Dtype>
 void SoftmaxBackward(const DeviceContext& context, const ScoreShape& shape, const Dtype* y,
-                     const Dtype* dy, Dtype* dx, const AlgorithmScratch& scratch) {
-  if (scratch.algorithm == kCudnn) {
-    Dtype* const apart = dx == y ? static_cast<Dtype*>(scratch.memory) : dx;
+                     const Dtype* dy, Dtype* dx, const AlgorithmRun& chosen) {
+  if (chosen.algorithm == kCudnn) {
+    Dtype* const apart = dx == y ? static_cast<Dtype*>(chosen.memory) : dx;
     Require(LibrarySoftmaxBackward(shape, y, dy, apart), "cuDNN has no such softmax");
     return Copy(context, shape.count(), apart, dx);
   }
@@ -44,7 +44,7 @@ void SoftmaxBackward(const DeviceContext& context, const ScoreShape& shape, cons
 }
 
 template <typename Dtype>
-std::vector<Workspace> SoftmaxEngines(const DeviceContext& context, const ScoreShape& shape,
+std::vector<Algorithm> SoftmaxEngines(const DeviceContext& context, const ScoreShape& shape,
                                       bool backward) {
   const int64_t n = shape.count();
   Rivals<Dtype> rivals{std::string("softmax ") + (backward ? "backward " : "forward ") +
@@ -54,10 +54,10 @@ std::vector<Workspace> SoftmaxEngines(const DeviceContext& context, const ScoreS
                        n * int64_t{sizeof(Dtype)},
                        std::vector<int64_t>(backward ? 3 : 2, n),
                        {}};
-  rivals.run = [&](const AlgorithmScratch& scratch, const std::vector<Dtype*>& operands) {
+  rivals.run = [&](const AlgorithmRun& chosen, const std::vector<Dtype*>& operands) {
     const Dtype *const a = operands[0], *const b = operands[1];
     Dtype* const out = operands.back();
-    if (scratch.algorithm == kCudnn) {
+    if (chosen.algorithm == kCudnn) {
       return backward ? LibrarySoftmaxBackward<Dtype>(shape, a, b, out)
                       : LibrarySoftmaxForward<Dtype>(shape, a, out);
     }
@@ -73,10 +73,10 @@ std::vector<Workspace> SoftmaxEngines(const DeviceContext& context, const ScoreS
 
 #define INSTANTIATE(Dtype)                                                                       \
   template void SoftmaxForward<Dtype>(const DeviceContext&, const ScoreShape&, const Dtype*,     \
-                                      Dtype*, const AlgorithmScratch&);                          \
+                                      Dtype*, const AlgorithmRun&);                              \
   template void SoftmaxBackward<Dtype>(const DeviceContext&, const ScoreShape&, const Dtype*,    \
-                                       const Dtype*, Dtype*, const AlgorithmScratch&);           \
-  template std::vector<Workspace> SoftmaxEngines<Dtype>(const DeviceContext&, const ScoreShape&, \
+                                       const Dtype*, Dtype*, const AlgorithmRun&);               \
+  template std::vector<Algorithm> SoftmaxEngines<Dtype>(const DeviceContext&, const ScoreShape&, \
                                                         bool);
 
 INSTANTIATE(float)

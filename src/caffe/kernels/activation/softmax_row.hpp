@@ -22,18 +22,18 @@ LAYRUB_HOST_DEVICE inline ScoreRow RowAt(const ScoreShape& shape, int64_t positi
   return {begin, begin + size, shape.inner};
 }
 
-/// What one thread of `team` does of a row.
+/// The elements of a row that one thread of `team` handles.
 LAYRUB_HOST_DEVICE inline ScoreRow OwnPart(const Team& team, const ScoreRow& row) {
   return {row.begin + team.first * row.step, row.end, team.step * row.step};
 }
 
-/// body(position, team) for all positions.
+/// Calls body(position, team) for all positions.
 template <typename Body>
 void ForScores(const DeviceContext& context, const ScoreShape& shape, Body body) {
   ParallelTeams(context, shape.positions(), shape.classes, shape.inner > 1, body);
 }
 
-/// The softmax of a row is exp(x - max) / sum. Shifted by the maximum, no exponential overflows.
+/// The softmax of a row is exp(x - max) / sum. Subtracting the maximum prevents overflow.
 template <typename Dtype>
 struct SoftmaxTerms {
   Dtype max;
@@ -41,7 +41,7 @@ struct SoftmaxTerms {
   LAYRUB_HOST_DEVICE Dtype Probability(Dtype x) const { return std::exp(x - max) / sum; }
 };
 
-/// For all threads of `team`, which has `row` to itself.
+/// Returns the terms of `row` to all threads of `team`. Every thread must call it.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE SoftmaxTerms<Dtype> TermsOf(const Team& team, const Dtype* x,
                                                const ScoreRow& row) {

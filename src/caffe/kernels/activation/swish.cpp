@@ -8,7 +8,7 @@ namespace caffe {
 namespace kernels {
 namespace {
 
-/// Where exp overflows, its reciprocal is the 0 that is wanted.
+/// If exp overflows, the result is 0, as it should be.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE Dtype Gate(Dtype x, Dtype beta) {
   return 1 / (1 + std::exp(-beta * x));

@@ -8,11 +8,11 @@
 namespace caffe {
 namespace kernels {
 
-/// y = x / (1 + exp(-beta * x)); y may lie on x. `copy`, unless null, receives x.
+/// y = x / (1 + exp(-beta * x)); y may alias x. `copy`, unless null, receives x.
 template <typename Dtype>
 void SwishForward(const DeviceContext& context, int64_t n, Dtype beta, const Dtype* x, Dtype* y,
                   Dtype* copy);
-/// dx = dy * (beta * y + s * (1 - beta * y)) with s = y / x; dx may lie on x or dy.
+/// dx = dy * (beta * y + s * (1 - beta * y)) with s = y / x; dx may alias x or dy.
 template <typename Dtype>
 void SwishBackward(const DeviceContext& context, int64_t n, Dtype beta, const Dtype* x,
                    const Dtype* dy, Dtype* dx);

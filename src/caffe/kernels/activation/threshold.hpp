@@ -8,7 +8,7 @@
 namespace caffe {
 namespace kernels {
 
-/// y = 1 where x > threshold, else 0; y may lie on x.
+/// y = 1 where x > threshold, else 0; y may alias x.
 template <typename Dtype>
 void ThresholdForward(const DeviceContext& context, int64_t n, Dtype threshold, const Dtype* x,
                       Dtype* y);

@@ -29,8 +29,8 @@ struct GroupSizes {
   int64_t image;  ///< values of one group's share of an image
 };
 
-/// A pointwise convolution's products with the same weights: those of one group, of all images. It
-/// steps over values of one product's factor, and of its result.
+/// The products of a pointwise convolution that share weights: one group of all images. `factor`
+/// and `result` are the values of one product's input and output.
 GemmBatch OverImages(const Convolution& conv, int64_t factor, int64_t result) {
   return {conv.images, 0, conv.group * factor, conv.group * result};
 }
@@ -49,8 +49,8 @@ const Dtype* ColumnsOf(const DeviceContext& context, const Convolution& conv, co
   return workspace;
 }
 
-/// Where a product of column matrices has what, in values: the columns of a group, and an image of
-/// x and one of y as arrays, where they lie in blocks.
+/// The workspace of a matrix product, in values: the column matrix of a group, and, for blobs in
+/// blocks, one image of x and one of y as plain arrays.
 struct ColumnWorkspace {
   explicit ColumnWorkspace(const Convolution& conv)
       : x(conv.window.ColumnCount()),
@@ -60,11 +60,11 @@ struct ColumnWorkspace {
   int64_t x, y, end;
 };
 
-/// The images of x or of y, one by one, as arrays.
+/// Gives access to the images of x or y, one by one, as plain arrays.
 template <typename Dtype>
 class Images {
  public:
-  /// `array`: room for one, where they lie in blocks.
+  /// `array`: memory for one image, used if the images are in blocks.
   Images(int64_t channels, int64_t inner, int block, Dtype* array)
       : image_{1, channels, inner, block}, array_(array) {}
 
@@ -74,7 +74,7 @@ class Images {
     ArrayFromBlocks(image_, from, array_);
     return array_;
   }
-  /// Where an image may be written, before Written is called for it.
+  /// Where to write an image. Call Written when it is complete.
   Dtype* ToWrite(Dtype* images, int64_t image) const {
     return image_.block == 1 ? images + image * image_.count() : array_;
   }
@@ -97,40 +97,39 @@ Images<Dtype> ImagesOfY(const Convolution& conv, Dtype* workspace) {
           conv.y_block == 1 ? nullptr : workspace + ColumnWorkspace(conv).y};
 }
 
-/// The product of column matrices, where other passes of its operation have algorithms with names.
+/// The name of the matrix product if other passes of the operation have named algorithms.
 constexpr const char* kColumns = "columns";
 
-/// The one way to run `pass` without cuDNN: with a name for each but the product of column
-/// matrices.
+/// The algorithm of `pass` without cuDNN. The matrix product has no name.
 template <typename Dtype>
-Workspace OneWorkspace(const DeviceContext& context, const Convolution& conv,
+Algorithm OneAlgorithm(const DeviceContext& context, const Convolution& conv,
                        ConvolutionPass pass) {
-  Workspace workspace;
+  Algorithm algorithm;
   if constexpr (std::is_same_v<Dtype, float>) {
     const std::optional<int64_t> bytes = context.launch ? std::nullopt : OneDnnBytes(conv, pass);
     if (bytes) {
-      workspace.name = kOneDnn;
-      workspace.bytes = *bytes;
-      return workspace;
+      algorithm.name = kOneDnn;
+      algorithm.bytes = *bytes;
+      return algorithm;
     }
   }
   if (IsDepthwise(conv)) {
-    workspace.name = kDepthwise;
+    algorithm.name = kDepthwise;
   } else if (!conv.Pointwise()) {
-    workspace.bytes = ColumnWorkspace(conv).values() * int64_t{sizeof(Dtype)};
+    algorithm.bytes = ColumnWorkspace(conv).values() * int64_t{sizeof(Dtype)};
   }
-  return workspace;
+  return algorithm;
 }
 
 void RunOneDnn(const DeviceContext& context, const Convolution& conv, ConvolutionPass pass,
-               const AlgorithmScratch& scratch, const float* a, const float* b,
+               const AlgorithmRun& chosen, const float* a, const float* b,
                const Accumulator<float>& out) {
   CHECK(!context.launch) << "oneDNN computes in memory of the host.";
   const HostKernel scope(context);
-  OneDnnRun(conv, pass, scratch.memory, a, b, out);
+  OneDnnRun(conv, pass, chosen.memory, a, b, out);
 }
 
-void RunOneDnn(const DeviceContext&, const Convolution&, ConvolutionPass, const AlgorithmScratch&,
+void RunOneDnn(const DeviceContext&, const Convolution&, ConvolutionPass, const AlgorithmRun&,
                const double*, const double*, const Accumulator<double>&) {
   LOG(FATAL) << "oneDNN has no convolutions of double precision.";
 }
@@ -150,16 +149,16 @@ double Convolution::Flops() const {
 }
 
 template <typename Dtype>
-std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const Convolution& conv,
+std::vector<Algorithm> ConvolutionAlgorithms(const DeviceContext& context, const Convolution& conv,
                                              const std::vector<ConvolutionPass>& passes) {
 #ifdef USE_CUDNN
-  const std::vector<Workspace> choices = CudnnChoices<Dtype>(context, conv, passes);
+  const std::vector<Algorithm> choices = CudnnChoices<Dtype>(context, conv, passes);
   if (!choices.empty()) return choices;
 #endif
   std::vector<AlgorithmTable> ways;
   bool named = false;
   for (const ConvolutionPass pass : passes) {
-    ways.push_back({OneWorkspace<Dtype>(context, conv, pass)});
+    ways.push_back({OneAlgorithm<Dtype>(context, conv, pass)});
     named |= !ways.back()[0].name.empty();
   }
   if (named) {
@@ -178,11 +177,11 @@ ConvolutionBlocks BlocksOf(const DeviceContext& context, const Convolution& conv
   if (context.gpu || IsDepthwise(conv) || conv.Pointwise()) return {};
   ConvolutionBlocks blocks{1, 0};
   for (const ConvolutionPass pass : passes) {
-    if (OneWorkspace<Dtype>(context, conv, pass).name != kOneDnn) {
+    if (OneAlgorithm<Dtype>(context, conv, pass).name != kOneDnn) {
       --blocks.spared;
       continue;
     }
-    const int liked = OneDnnLikedBlock(conv, pass);
+    const int liked = OneDnnPreferredBlock(conv, pass);
     if (liked == 0 || (blocks.size > 1 && blocks.size != liked)) return {};
     blocks.size = liked;
     ++blocks.spared;
@@ -192,15 +191,15 @@ ConvolutionBlocks BlocksOf(const DeviceContext& context, const Convolution& conv
 
 template <typename Dtype>
 void ConvolutionForward(const DeviceContext& context, const Convolution& conv, const Dtype* x,
-                        const Dtype* weights, Dtype* y, const AlgorithmScratch& scratch) {
-  if (scratch.algorithm == kDepthwise) return DepthwiseForward(context, conv, x, weights, y);
-  if (scratch.algorithm == kOneDnn)
-    return RunOneDnn(context, conv, ConvolutionPass::kForward, scratch, x, weights, {y, false});
+                        const Dtype* weights, Dtype* y, const AlgorithmRun& chosen) {
+  if (chosen.algorithm == kDepthwise) return DepthwiseForward(context, conv, x, weights, y);
+  if (chosen.algorithm == kOneDnn)
+    return RunOneDnn(context, conv, ConvolutionPass::kForward, chosen, x, weights, {y, false});
 #ifdef USE_CUDNN
-  if (context.launch && !scratch.algorithm.empty())
-    return CudnnRun(context, conv, ConvolutionPass::kForward, scratch, x, weights, {y, false});
+  if (context.launch && !chosen.algorithm.empty())
+    return CudnnRun(context, conv, ConvolutionPass::kForward, chosen, x, weights, {y, false});
 #endif
-  Dtype* const workspace = static_cast<Dtype*>(scratch.memory);
+  Dtype* const workspace = static_cast<Dtype*>(chosen.memory);
   const GroupSizes size(conv);
   const int64_t output = size.rows * size.columns;
   if (conv.Pointwise()) {
@@ -228,17 +227,17 @@ void ConvolutionForward(const DeviceContext& context, const Convolution& conv, c
 
 template <typename Dtype>
 void ConvolutionBackwardData(const DeviceContext& context, const Convolution& conv, const Dtype* dy,
-                             const Dtype* weights, Dtype* dx, const AlgorithmScratch& scratch) {
-  if (scratch.algorithm == kDepthwise) return DepthwiseBackwardData(context, conv, dy, weights, dx);
-  if (scratch.algorithm == kOneDnn)
-    return RunOneDnn(context, conv, ConvolutionPass::kBackwardData, scratch, dy, weights,
+                             const Dtype* weights, Dtype* dx, const AlgorithmRun& chosen) {
+  if (chosen.algorithm == kDepthwise) return DepthwiseBackwardData(context, conv, dy, weights, dx);
+  if (chosen.algorithm == kOneDnn)
+    return RunOneDnn(context, conv, ConvolutionPass::kBackwardData, chosen, dy, weights,
                      {dx, false});
 #ifdef USE_CUDNN
-  if (context.launch && !scratch.algorithm.empty())
-    return CudnnRun(context, conv, ConvolutionPass::kBackwardData, scratch, dy, weights,
+  if (context.launch && !chosen.algorithm.empty())
+    return CudnnRun(context, conv, ConvolutionPass::kBackwardData, chosen, dy, weights,
                     {dx, false});
 #endif
-  Dtype* const columns = static_cast<Dtype*>(scratch.memory);
+  Dtype* const columns = static_cast<Dtype*>(chosen.memory);
   const GroupSizes size(conv);
   const int64_t output = size.rows * size.columns;
   if (conv.Pointwise()) {
@@ -272,16 +271,16 @@ void ConvolutionBackwardData(const DeviceContext& context, const Convolution& co
 template <typename Dtype>
 void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution& conv,
                                 const Dtype* x, const Dtype* dy, const Accumulator<Dtype>& dweights,
-                                const AlgorithmScratch& scratch) {
-  if (scratch.algorithm == kDepthwise)
+                                const AlgorithmRun& chosen) {
+  if (chosen.algorithm == kDepthwise)
     return DepthwiseBackwardWeights(context, conv, x, dy, dweights);
-  if (scratch.algorithm == kOneDnn)
-    return RunOneDnn(context, conv, ConvolutionPass::kBackwardWeights, scratch, x, dy, dweights);
+  if (chosen.algorithm == kOneDnn)
+    return RunOneDnn(context, conv, ConvolutionPass::kBackwardWeights, chosen, x, dy, dweights);
 #ifdef USE_CUDNN
-  if (context.launch && !scratch.algorithm.empty())
-    return CudnnRun(context, conv, ConvolutionPass::kBackwardWeights, scratch, x, dy, dweights);
+  if (context.launch && !chosen.algorithm.empty())
+    return CudnnRun(context, conv, ConvolutionPass::kBackwardWeights, chosen, x, dy, dweights);
 #endif
-  Dtype* const workspace = static_cast<Dtype*>(scratch.memory);
+  Dtype* const workspace = static_cast<Dtype*>(chosen.memory);
   const GroupSizes size(conv);
   if (conv.images == 0 && !dweights.add) {
     ZeroBytes(context, dweights.sum,
@@ -304,15 +303,15 @@ void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution&
 #define LAYRUB_INSTANTIATE_CONV(Dtype)                                                             \
   template ConvolutionBlocks BlocksOf<Dtype>(const DeviceContext&, const Convolution&,             \
                                              const std::vector<ConvolutionPass>&);                 \
-  template std::vector<Workspace> ConvolutionWorkspaces<Dtype>(                                    \
+  template std::vector<Algorithm> ConvolutionAlgorithms<Dtype>(                                    \
       const DeviceContext&, const Convolution&, const std::vector<ConvolutionPass>&);              \
   template void ConvolutionForward(const DeviceContext&, const Convolution&, const Dtype*,         \
-                                   const Dtype*, Dtype*, const AlgorithmScratch&);                 \
+                                   const Dtype*, Dtype*, const AlgorithmRun&);                     \
   template void ConvolutionBackwardData(const DeviceContext&, const Convolution&, const Dtype*,    \
-                                        const Dtype*, Dtype*, const AlgorithmScratch&);            \
+                                        const Dtype*, Dtype*, const AlgorithmRun&);                \
   template void ConvolutionBackwardWeights(const DeviceContext&, const Convolution&, const Dtype*, \
                                            const Dtype*, const Accumulator<Dtype>&,                \
-                                           const AlgorithmScratch&)
+                                           const AlgorithmRun&)
 LAYRUB_INSTANTIATE_CONV(float);
 LAYRUB_INSTANTIATE_CONV(double);
 #undef LAYRUB_INSTANTIATE_CONV

@@ -19,10 +19,10 @@ struct Convolution {
   int channels = 0;
   int num_output = 0;
   int group = 1;
-  bool force_nd = false;     ///< use the general column matrix for two spatial axes, too
-  bool own_kernels = false;  ///< on a CPU, no library's kernels but products of matrices
-  int x_block = 1;           ///< channels of x and dx that lie side by side (Blob::channel_block)
-  int y_block = 1;           ///< likewise of y and dy; both as BlocksOf allows
+  bool force_nd = false;     ///< use the general column matrix also for two spatial axes
+  bool own_kernels = false;  ///< on a CPU, use matrix products instead of oneDNN
+  int x_block = 1;           ///< block size of the channels of x and dx (Blob::channel_block)
+  int y_block = 1;           ///< the same for y and dy; BlocksOf says what is allowed
   SlidingWindow window;
 
   /// The image is its own column matrix: no workspace is needed.
@@ -31,23 +31,24 @@ struct Convolution {
   double Flops() const;
 };
 
-/// What can be computed of a convolution.
+/// The computations of a convolution layer.
 enum class ConvolutionPass : uint8_t { kForward, kBackwardData, kBackwardWeights };
 
-/// The workspaces for an operation that runs `passes`, one after the other, each with algorithms of
-/// its own where the device has a library of them (cuDNN): see Combine in algorithm_table.hpp. On a
-/// CPU there is one choice: for each pass oneDNN (conv_onednn.hpp), where that does it; else none
-/// where each channel is a group (kDepthwise), else a column matrix for a product of matrices.
-/// Where all passes take the latter: one workspace without a name, or none.
+/// The algorithms of an operation that runs `passes` in order. If the device has a library (cuDNN),
+/// each pass has several algorithms and their combinations are returned: see Combine in
+/// algorithm_table.hpp. Without cuDNN there is one algorithm per pass: on a CPU oneDNN
+/// (conv_onednn.hpp) if it can run the pass; else kDepthwise, without a workspace, if each channel
+/// is a group; else a matrix product with a column matrix as its workspace. If all passes use
+/// matrix products, the algorithm has no name; returns an empty list if they need no workspace.
 template <typename Dtype>
-std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const Convolution& conv,
+std::vector<Algorithm> ConvolutionAlgorithms(const DeviceContext& context, const Convolution& conv,
                                              const std::vector<ConvolutionPass>& passes);
 
-/// How some passes run where x or y, each for itself, lies in blocks of channels.
+/// Which blocked layouts (Blob::channel_block) some passes accept for x and y, independently.
 struct ConvolutionBlocks {
-  int size = 0;  ///< of the blocks that they want: 8 or 16; 1: they take both; 0: arrays alone
-  /// Copies of the images of x, and as many of y, that they are spared by that: oneDNN's. Less
-  /// those that products of matrices make, an image at a time.
+  int size = 0;  ///< block size that they want: 8 or 16; 1: any; 0: plain arrays only
+  /// How many copies of x, and of y, blocks save: oneDNN's. The copies that matrix products would
+  /// make, one image at a time, are subtracted.
   int spared = 0;
 };
 template <typename Dtype>
@@ -57,16 +58,16 @@ ConvolutionBlocks BlocksOf(const DeviceContext& context, const Convolution& conv
 /// y = x * weights
 template <typename Dtype>
 void ConvolutionForward(const DeviceContext& context, const Convolution& conv, const Dtype* x,
-                        const Dtype* weights, Dtype* y, const AlgorithmScratch& scratch);
-/// dx = the adjoint of ConvolutionForward with regard to x, applied to dy
+                        const Dtype* weights, Dtype* y, const AlgorithmRun& chosen);
+/// dx = the adjoint of ConvolutionForward with respect to x, applied to dy
 template <typename Dtype>
 void ConvolutionBackwardData(const DeviceContext& context, const Convolution& conv, const Dtype* dy,
-                             const Dtype* weights, Dtype* dx, const AlgorithmScratch& scratch);
-/// Adds the adjoint with regard to the weights to dweights.
+                             const Dtype* weights, Dtype* dx, const AlgorithmRun& chosen);
+/// Adds the gradient of the weights to dweights.
 template <typename Dtype>
 void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution& conv,
                                 const Dtype* x, const Dtype* dy, const Accumulator<Dtype>& dweights,
-                                const AlgorithmScratch& scratch);
+                                const AlgorithmRun& chosen);
 
 }  // namespace kernels
 }  // namespace caffe

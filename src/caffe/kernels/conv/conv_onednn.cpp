@@ -9,32 +9,32 @@ namespace caffe {
 namespace kernels {
 namespace {
 
-/// Functions of libcaffe_onednn.so; null where it is not there.
+/// Functions of libcaffe_onednn.so; null if it is missing.
 struct Library {
   decltype(&layrub_onednn_convolution_bytes) bytes;
-  decltype(&layrub_onednn_liked_block) liked_block;
+  decltype(&layrub_onednn_preferred_block) preferred_block;
   decltype(&layrub_onednn_convolution) run;
 };
 
 const Library& TheLibrary() {
   static const Library library = {
       OneDnnFunction<decltype(layrub_onednn_convolution_bytes)>("layrub_onednn_convolution_bytes"),
-      OneDnnFunction<decltype(layrub_onednn_liked_block)>("layrub_onednn_liked_block"),
+      OneDnnFunction<decltype(layrub_onednn_preferred_block)>("layrub_onednn_preferred_block"),
       OneDnnFunction<decltype(layrub_onednn_convolution)>("layrub_onednn_convolution")};
   return library;
 }
 
-/// Its kernels compute 8 or 16 channels at a time of what they write, whether there are so many or
-/// not. Of what they read they can do with less (the three colours of images).
+/// oneDNN's kernels compute 8 or 16 output channels at a time even if there are fewer. They can
+/// read fewer (the three colours of images).
 constexpr int kFewestWritten = 8;
-/// Values of x that make one of y: those of three colours under a window of 3 x 3.
+/// Minimum number of values of x per value of y: three colours times a 3 x 3 window.
 constexpr int64_t kFewestRead = 27;
-/// Gradients of fewer weights are shared by image, and summed up by threads that turn in a loop
-/// until the others have come: for milliseconds, where something else has the core of one.
+/// For fewer weights oneDNN splits the gradient by image, and the threads spin until all have
+/// finished before they sum up. That takes milliseconds if another process occupies a core.
 constexpr int64_t kFewWeights = 32768;
 
-/// Where it was found to be slower than, or no faster than, a product of matrices in less memory.
-bool GainsNothing(const Convolution& conv, ConvolutionPass pass) {
+/// True where measurements showed oneDNN no faster than a matrix product, which needs less memory.
+bool IsNoFaster(const Convolution& conv, ConvolutionPass pass) {
   const SlidingWindow& window = conv.window;
   const bool of_weights = pass == ConvolutionPass::kBackwardWeights;
   if (window.KernelSize() == 1) return true;
@@ -47,7 +47,7 @@ bool GainsNothing(const Convolution& conv, ConvolutionPass pass) {
 }
 
 bool IsAsked(const Convolution& conv, ConvolutionPass pass) {
-  return !conv.own_kernels && !GainsNothing(conv, pass) && TheLibrary().bytes;
+  return !conv.own_kernels && !IsNoFaster(conv, pass) && TheLibrary().bytes;
 }
 
 }  // namespace
@@ -59,17 +59,17 @@ std::optional<int64_t> OneDnnBytes(const Convolution& conv, ConvolutionPass pass
   return bytes;
 }
 
-int OneDnnLikedBlock(const Convolution& conv, ConvolutionPass pass) {
-  return IsAsked(conv, pass) ? TheLibrary().liked_block(conv, pass, BlasThreads()) : 0;
+int OneDnnPreferredBlock(const Convolution& conv, ConvolutionPass pass) {
+  return IsAsked(conv, pass) ? TheLibrary().preferred_block(conv, pass, BlasThreads()) : 0;
 }
 
 void OneDnnRun(const Convolution& conv, ConvolutionPass pass, void* workspace, const float* a,
                const float* b, const Accumulator<float>& out) {
-  CHECK(TheLibrary().run) << "oneDNN was chosen for a convolution, but it is not there.";
+  CHECK(TheLibrary().run) << "oneDNN was chosen for a convolution, but it is not available.";
   const char* const error =
       TheLibrary().run(conv, pass, BlasThreads(), workspace, a, b, out.sum, out.add);
-  CHECK(!error) << "A convolution failed in oneDNN: " << error << ". engine: CAFFE in its "
-                << "convolution_param does without.";
+  CHECK(!error) << "A convolution failed in oneDNN: " << error << ". Set engine: CAFFE in its "
+                << "convolution_param to run it without oneDNN.";
 }
 
 }  // namespace kernels

@@ -12,21 +12,21 @@ namespace kernels {
 
 inline constexpr std::string_view kOneDnn = "onednn";
 
-/// Bytes of workspace with which oneDNN runs `pass` of `conv` on this processor, in float. None
-/// where a kernel of ours does it: oneDNN has none that is made for this processor, ours is as fast
-/// in less memory (pointwise convolutions), or libcaffe_onednn.so is not beside libcaffe. The same
-/// each time.
+/// Bytes of workspace with which oneDNN runs `pass` of `conv` on this processor, in float. Returns
+/// nothing if our kernel should run it: because oneDNN has no kernel optimized for this processor,
+/// because ours is as fast in less memory (pointwise convolutions), or because libcaffe_onednn.so
+/// is not next to libcaffe. Always returns the same result.
 std::optional<int64_t> OneDnnBytes(const Convolution& conv, ConvolutionPass pass);
 
-/// Channels in the blocks (Blob::channel_block) in which oneDNN wants x and y for `pass` of `conv`,
-/// where they have a multiple of 16: 8 or 16. 0: it does not compute the pass, or wants them
-/// otherwise.
-int OneDnnLikedBlock(const Convolution& conv, ConvolutionPass pass);
+/// The block size (Blob::channel_block), 8 or 16, in which oneDNN wants x and y for `pass` of
+/// `conv` if their channels are a multiple of 16. Returns 0 if oneDNN does not run the pass or
+/// wants another layout.
+int OneDnnPreferredBlock(const Convolution& conv, ConvolutionPass pass);
 
-/// Runs `pass` in `workspace`, of OneDnnBytes, which must not be none, on BlasThreads() threads;
-/// many of them may take memory of the process besides, for sums of gradients of weights. Operands
-/// in the order of the functions in conv.hpp. The same bits each time, for the same number of
-/// threads. Any thread may call it.
+/// Runs `pass` on BlasThreads() threads. OneDnnBytes must not have returned nothing; `workspace`
+/// has that many bytes. With many threads it may allocate extra memory to sum gradients of weights.
+/// Operands are in the order of the functions in conv.hpp. Gives the same bits each time for the
+/// same number of threads. Any thread may call it.
 void OneDnnRun(const Convolution& conv, ConvolutionPass pass, void* workspace, const float* a,
                const float* b, const Accumulator<float>& out);
 

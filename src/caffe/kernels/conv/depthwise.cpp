@@ -25,23 +25,24 @@ struct Planes {
     }
   }
   LAYRUB_HOST_DEVICE int taps() const { return kernel[0] * kernel[1]; }
-  /// Where the tap of number `at` along an axis reads, from stride * output position.
+  /// Where tap `at` along an axis reads, relative to stride * output position.
   LAYRUB_HOST_DEVICE int Offset(int axis, int at) const { return at * dilation[axis] - pad[axis]; }
 
   int64_t image, output;  ///< values of a plane
   int images, channels;
-  int multiplier;  ///< outputs of a channel
+  int multiplier;  ///< outputs per channel
   int in[2], out[2], kernel[2], pad[2], stride[2], dilation[2];
 };
 
-/// What a thread sums up: a single value, in a register, or a stretch of a row in memory, each tap
-/// for all of its values, so that a CPU works on several at a time. Both add in the same order.
+/// The outputs that a thread sums up: a single value in a register, or a segment of a row in
+/// memory. For a segment each tap is applied to all values at once, so that a CPU vectorizes it.
+/// Both add in the same order.
 template <typename Dtype, bool kSingle>
 struct RowSums {
   LAYRUB_HOST_DEVICE RowSums(Dtype* row, int begin, int end) : row_(row), begin_(begin), end_(end) {
     for (int i = begin; !kSingle && i < end; ++i) row[i] = 0;
   }
-  /// A part of what another one sums up.
+  /// Continues sums that another object has started.
   enum GoesOn { kGoesOn };
   LAYRUB_HOST_DEVICE RowSums(Dtype* row, int begin, int end, GoesOn)
       : row_(row), begin_(begin), end_(end) {}
@@ -49,8 +50,8 @@ struct RowSums {
     if constexpr (kSingle) row_[begin_] = sum_;
   }
 
-  /// Each output position gets `weight` times the value at position * stride + offset of the line
-  /// `in` of `length` values.
+  /// Adds to each output position `weight` times the value at position * stride + offset of the
+  /// line `in`, which has `length` values.
   LAYRUB_HOST_DEVICE void Gather(Dtype weight, const Dtype* in, int length, int stride,
                                  int offset) {
     if constexpr (kSingle) {
@@ -66,8 +67,8 @@ struct RowSums {
     }
   }
 
-  /// Gather for the taps of a kernel's line, one after the other: `weights`, at `offset`, offset +
-  /// spacing, ... Three of them, where all are inside, in one loop.
+  /// Gather for all taps of a line of the kernel, in order: `weights`, at offset, offset + spacing,
+  /// ... Three taps share one loop where all are inside the image.
   LAYRUB_HOST_DEVICE void GatherTaps(const Dtype* weights, int taps, const Dtype* in, int length,
                                      int stride, int offset, int spacing) {
     if constexpr (!kSingle) {
@@ -76,7 +77,7 @@ struct RowSums {
     for (int k = 0; k < taps; ++k) Gather(weights[k], in, length, stride, offset + k * spacing);
   }
 
-  /// The adjoint: what the `length` values of `in` have given to position * stride + offset.
+  /// The adjoint of Gather: adds `weight` times value i of `in` to position i * stride + offset.
   LAYRUB_HOST_DEVICE void GatherBack(Dtype weight, const Dtype* in, int length, int stride,
                                      int offset) {
     if constexpr (kSingle) {
@@ -93,7 +94,7 @@ struct RowSums {
  private:
   LAYRUB_HOST_DEVICE void GatherThree(const Dtype* weights, const Dtype* in, int length, int stride,
                                       int offset, int spacing) {
-    // All three are inside where the first and the last one are.
+    // All three taps are inside where the first and the last are.
     const Span one = InsideImage(offset, stride, 0, length, begin_, end_);
     const Span other = InsideImage(offset + 2 * spacing, stride, 0, length, begin_, end_);
     const int begin = one.begin > other.begin ? one.begin : other.begin;
@@ -124,7 +125,7 @@ struct RowSums {
   Dtype sum_ = 0;
 };
 
-/// A stretch of row `row` of y.
+/// Computes a segment of row `row` of y.
 template <bool kSingle, typename Dtype>
 LAYRUB_HOST_DEVICE void ForwardRow(const Planes& p, const Dtype* x, const Dtype* weights, Dtype* y,
                                    int64_t row, int begin, int end) {
@@ -143,7 +144,7 @@ LAYRUB_HOST_DEVICE void ForwardRow(const Planes& p, const Dtype* x, const Dtype*
   sums.Store();
 }
 
-/// A stretch of row `row` of dx.
+/// Computes a segment of row `row` of dx.
 template <bool kSingle, typename Dtype>
 LAYRUB_HOST_DEVICE void BackwardRow(const Planes& p, const Dtype* dy, const Dtype* weights,
                                     Dtype* dx, int64_t row, int begin, int end) {
@@ -172,8 +173,8 @@ LAYRUB_HOST_DEVICE void BackwardRow(const Planes& p, const Dtype* dy, const Dtyp
   sums.Store();
 }
 
-/// Adds a line of dy times the values of x under one tap to eight sums in turn. `kDense`: with
-/// stride 1, so that a CPU works on several at a time.
+/// Adds the products of a line of dy and the values of x under one tap to eight interleaved sums.
+/// `kDense`: the stride is 1, so that a CPU vectorizes the loop.
 template <bool kDense, typename Dtype>
 void AddLineProduct(const Planes& p, const Dtype* x, const Dtype* dy, int offset, Dtype* sums) {
   const int stride = kDense ? 1 : p.stride[1];
@@ -188,10 +189,10 @@ void AddLineProduct(const Planes& p, const Dtype* x, const Dtype* dy, int offset
   for (int k = 0; i < inside.end; ++i, ++k) sums[k] += dy[i] * x[i * stride + offset];
 }
 
-/// Taps whose gradients the CPU sums up together: x and dy are read once for all.
+/// Number of taps whose gradients the CPU sums up together, reading x and dy once.
 constexpr int kTaps = 9;
 
-/// Taps first, first + 1, ... of an output's weights: at most kTaps.
+/// At most kTaps taps first, first + 1, ... of the weights of an output.
 struct TapGroup {
   TapGroup(const Planes& p, int64_t index) {
     const int groups = (p.taps() + kTaps - 1) / kTaps;
@@ -203,7 +204,7 @@ struct TapGroup {
   int first, count;
 };
 
-/// The gradients of a group's weights.
+/// Computes the gradients of the weights in `group`.
 template <typename Dtype>
 void SumTaps(const Planes& p, const Dtype* x, const Dtype* dy, const TapGroup& group,
              Dtype* totals) {
@@ -235,11 +236,11 @@ void SumTaps(const Planes& p, const Dtype* x, const Dtype* dy, const TapGroup& g
   }
 }
 
-/// Taps of one line of a kernel whose gradients a GPU sums up together: dy is read once for them.
+/// Number of taps of a kernel line whose gradients a GPU sums up together, reading dy once.
 constexpr int kTapsOfLine = 3;
 
-/// What dy gives to the gradients of kTapsOfLine taps at one position of one image, for
-/// ParallelReduce by rows of (output, line of its kernel, taps of that).
+/// The contributions of one position of one image to the gradients of kTapsOfLine taps. For
+/// ParallelReduce, whose rows are (output, kernel line, taps of the line).
 template <typename Dtype>
 struct TapProducts {
   TapProducts(const Planes& planes, const Dtype* from, const Dtype* gradients)

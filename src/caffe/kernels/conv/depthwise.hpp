@@ -6,8 +6,8 @@
 namespace caffe {
 namespace kernels {
 
-// Convolutions in which each channel is a group: a product of matrices would have a single row.
-// Every output is gathered by one thread, or one team, in a fixed order: reproducible. No
+// Convolutions in which each channel is a group (a matrix product would have a single row). One
+// thread, or one team, sums each output in a fixed order, so results are reproducible. They need no
 // workspace.
 
 inline constexpr std::string_view kDepthwise = "depthwise";
@@ -15,7 +15,7 @@ inline constexpr std::string_view kDepthwise = "depthwise";
 /// Two spatial axes and one input channel in each group.
 bool IsDepthwise(const Convolution& conv);
 
-// As the functions of conv.hpp of like names.
+// Like the functions of the same names in conv.hpp.
 template <typename Dtype>
 void DepthwiseForward(const DeviceContext& context, const Convolution& conv, const Dtype* x,
                       const Dtype* weights, Dtype* y);

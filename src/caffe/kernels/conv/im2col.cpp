@@ -42,7 +42,7 @@ template <typename Dtype>
 void Col2im(const DeviceContext& context, const SlidingWindow& window, const Dtype* columns,
             Dtype* image) {
   const SlidingWindow w = window;
-  // An item gathers its own segment of a row of the image; the taps are added in a fixed order.
+  // Each item sums its own segment of an image row, adding the taps in a fixed order.
   const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int begin, int end) {
     const int y = static_cast<int>(row % w.image[0]);
     const int64_t channel = row / w.image[0];

@@ -1,5 +1,6 @@
-// Convolutions by cuDNN. Its older interface, one call for each pass with an algorithm by number,
-// gives exactly what a plan needs: a list of algorithms with bytes and determinism, fixed by name.
+// Convolutions by cuDNN. Uses its older interface, which has one call for each pass and numbered
+// algorithms, because it gives what a plan needs: a list of algorithms with workspace bytes and
+// determinism.
 #ifdef USE_CUDNN
 
 #include "caffe/kernels/cuda/conv_cudnn.hpp"
@@ -23,8 +24,8 @@ namespace {
 
 using layrub::FindCudnn;
 
-// The three passes by cuDNN. Guess lists algorithms with what is thought to be the fastest first;
-// Measure runs them all, with memory of cuDNN's own.
+// The three passes by cuDNN. Guess lists the algorithms, the presumably fastest first. Measure runs
+// them all, in memory that cuDNN allocates.
 
 struct Forward {
   using Algorithm = cudnnConvolutionFwdAlgo_t;
@@ -147,14 +148,14 @@ int64_t BytesOf(CudnnProblem* problem, int algorithm) {
   return *known;
 }
 
-/// cuDNN's list of algorithms, measured or guessed. Rows are about a kind of arithmetic as well:
-/// those about another kind than the problem's count only if there are no others.
+/// cuDNN's list of algorithms, measured or guessed. Each row also has a math type; rows of another
+/// type than the problem's are used only if there are no others.
 template <typename Pass>
 AlgorithmTable Ask(CudnnProblem* problem, bool measure) {
   int most = 0, count = 0;
   const cudnnStatus_t counted = Pass::Count(CudnnHandle(), &most);
   CHECK_EQ(counted, CUDNN_STATUS_SUCCESS)
-      << "cuDNN does not say what algorithms it has: " << FindCudnn()->GetErrorString(counted);
+      << "cuDNN cannot list its algorithms: " << FindCudnn()->GetErrorString(counted);
   std::vector<typename Pass::Row> rows(most);
   const cudnnStatus_t status =
       measure ? Pass::Measure(CudnnHandle(), *problem, most, &count, rows.data())
@@ -181,30 +182,29 @@ AlgorithmTable Ask(CudnnProblem* problem, bool measure) {
   return table;
 }
 
-/// Our own kernel, timed on memory of the pool.
+/// Measures our own kernel, in memory from the pool.
 template <typename Dtype>
-Workspace MeasureDepthwise(const Convolution& conv, ConvolutionPass pass) {
+Algorithm MeasureDepthwise(const Convolution& conv, ConvolutionPass pass) {
   const SlidingWindow& window = conv.window;
   Blob<Dtype> x({conv.images, conv.channels, static_cast<int>(window.ImageSize())});
   Blob<Dtype> y({conv.images, conv.num_output, static_cast<int>(window.OutputSize())});
   Blob<Dtype> w({conv.num_output, static_cast<int>(window.KernelSize())});
   const DeviceContext context = DeviceContext::Current();
-  const AlgorithmScratch scratch{nullptr, kDepthwise};
-  Workspace depthwise;
+  const AlgorithmRun chosen{nullptr, kDepthwise};
+  Algorithm depthwise;
   depthwise.name = kDepthwise;
   depthwise.seconds = SecondsOf([&] {
     switch (pass) {
       case ConvolutionPass::kForward:
-        ConvolutionForward(context, conv, x.gpu_data(), w.gpu_data(), y.mutable_gpu_data(),
-                           scratch);
+        ConvolutionForward(context, conv, x.gpu_data(), w.gpu_data(), y.mutable_gpu_data(), chosen);
         break;
       case ConvolutionPass::kBackwardData:
         ConvolutionBackwardData(context, conv, y.gpu_data(), w.gpu_data(), x.mutable_gpu_data(),
-                                scratch);
+                                chosen);
         break;
       case ConvolutionPass::kBackwardWeights:
         ConvolutionBackwardWeights(context, conv, x.gpu_data(), y.gpu_data(),
-                                   Accumulator<Dtype>{w.mutable_gpu_data()}, scratch);
+                                   Accumulator<Dtype>{w.mutable_gpu_data()}, chosen);
     }
     return true;
   });
@@ -213,10 +213,10 @@ Workspace MeasureDepthwise(const Convolution& conv, ConvolutionPass pass) {
 
 bool Lists(const AlgorithmTable& table, std::string_view name) {
   return std::any_of(table.begin(), table.end(),
-                     [name](const Workspace& algorithm) { return algorithm.name == name; });
+                     [name](const Algorithm& algorithm) { return algorithm.name == name; });
 }
 
-/// What is known of the pass: from this GPU's file, or measured now and kept there, or guessed.
+/// The algorithms of the pass: from this GPU's file, or measured now and stored there, or guessed.
 template <typename Pass, typename Dtype>
 const CudnnProblem::Table& TableOf(const Convolution& conv, CudnnProblem* problem) {
   CudnnProblem::Table& known = problem->table(Pass::kPass);
@@ -234,7 +234,7 @@ const CudnnProblem::Table& TableOf(const Convolution& conv, CudnnProblem* proble
     if (depthwise) found.push_back(MeasureDepthwise<Dtype>(conv, Pass::kPass));
     if (!found.empty()) cache.Store(name, found);
   }
-  for (Workspace& algorithm : found) {
+  for (Algorithm& algorithm : found) {
     const int number = NumberOf<Pass>(algorithm.name);
     if (algorithm.name != kDepthwise)
       algorithm.bytes = number < 0 ? -1 : BytesOf<Pass>(problem, number);
@@ -244,7 +244,7 @@ const CudnnProblem::Table& TableOf(const Convolution& conv, CudnnProblem* proble
   if (known.timed) return known;
   known.algorithms = Ask<Pass>(problem, false);
   if (depthwise) {
-    Workspace own;
+    Algorithm own;
     own.name = kDepthwise;
     known.algorithms.insert(known.algorithms.begin(), own);
   }
@@ -252,28 +252,28 @@ const CudnnProblem::Table& TableOf(const Convolution& conv, CudnnProblem* proble
 }
 
 template <typename Pass, typename Dtype>
-void RunPass(CudnnProblem* problem, const AlgorithmScratch& scratch, const Dtype* a, const Dtype* b,
+void RunPass(CudnnProblem* problem, const AlgorithmRun& chosen, const Dtype* a, const Dtype* b,
              const Accumulator<Dtype>& out) {
-  const int number = NumberOf<Pass>(scratch.algorithm);
-  CHECK_GE(number, 0) << "cuDNN has no algorithm '" << scratch.algorithm << "' for "
+  const int number = NumberOf<Pass>(chosen.algorithm);
+  CHECK_GE(number, 0) << "cuDNN has no algorithm '" << chosen.algorithm << "' for "
                       << NameOf(problem->dims(), Pass::kPass, cudnn::dataType<Dtype>::name);
   const int64_t bytes = BytesOf<Pass>(problem, number);
-  CHECK_GE(bytes, 0) << "cuDNN cannot use algorithm '" << scratch.algorithm << "' for "
+  CHECK_GE(bytes, 0) << "cuDNN cannot use algorithm '" << chosen.algorithm << "' for "
                      << NameOf(problem->dims(), Pass::kPass, cudnn::dataType<Dtype>::name);
   const Dtype one = 1, beta = out.add ? 1 : 0;
   const cudnnStatus_t status =
       Pass::Run(CudnnHandle(), *problem, static_cast<typename Pass::Algorithm>(number), &one, &beta,
-                a, b, out.sum, scratch.memory, static_cast<size_t>(bytes));
+                a, b, out.sum, chosen.memory, static_cast<size_t>(bytes));
   CHECK_EQ(status, CUDNN_STATUS_SUCCESS)
       << "cuDNN, " << NameOf(problem->dims(), Pass::kPass, cudnn::dataType<Dtype>::name) << " by "
-      << scratch.algorithm << " with " << bytes
+      << chosen.algorithm << " with " << bytes
       << " bytes of workspace: " << FindCudnn()->GetErrorString(status);
 }
 
 }  // namespace
 
 template <typename Dtype>
-std::vector<Workspace> CudnnChoices(const DeviceContext& context, const Convolution& conv,
+std::vector<Algorithm> CudnnChoices(const DeviceContext& context, const Convolution& conv,
                                     const std::vector<ConvolutionPass>& passes) {
   ConvolutionDims dims;
   if (!context.launch || passes.empty() || !DimsOf(conv, &dims)) return {};
@@ -295,7 +295,7 @@ std::vector<Workspace> CudnnChoices(const DeviceContext& context, const Convolut
 
 template <typename Dtype>
 void CudnnRun(const DeviceContext&, const Convolution& conv, ConvolutionPass pass,
-              const AlgorithmScratch& scratch, const Dtype* a, const Dtype* b,
+              const AlgorithmRun& chosen, const Dtype* a, const Dtype* b,
               const Accumulator<Dtype>& out) {
   ConvolutionDims dims;
   CudnnProblem* const problem =
@@ -303,19 +303,19 @@ void CudnnRun(const DeviceContext&, const Convolution& conv, ConvolutionPass pas
   CHECK(problem != nullptr) << "cuDNN has no such convolution";
   switch (pass) {
     case ConvolutionPass::kForward:
-      return RunPass<Forward>(problem, scratch, a, b, out);
+      return RunPass<Forward>(problem, chosen, a, b, out);
     case ConvolutionPass::kBackwardData:
-      return RunPass<BackwardData>(problem, scratch, a, b, out);
+      return RunPass<BackwardData>(problem, chosen, a, b, out);
     case ConvolutionPass::kBackwardWeights:
-      return RunPass<BackwardWeights>(problem, scratch, a, b, out);
+      return RunPass<BackwardWeights>(problem, chosen, a, b, out);
   }
 }
 
 #define LAYRUB_INSTANTIATE_CUDNN(Dtype)                                                         \
-  template std::vector<Workspace> CudnnChoices<Dtype>(const DeviceContext&, const Convolution&, \
+  template std::vector<Algorithm> CudnnChoices<Dtype>(const DeviceContext&, const Convolution&, \
                                                       const std::vector<ConvolutionPass>&);     \
   template void CudnnRun(const DeviceContext&, const Convolution&, ConvolutionPass,             \
-                         const AlgorithmScratch&, const Dtype*, const Dtype*,                   \
+                         const AlgorithmRun&, const Dtype*, const Dtype*,                       \
                          const Accumulator<Dtype>&)
 LAYRUB_INSTANTIATE_CUDNN(float);
 LAYRUB_INSTANTIATE_CUDNN(double);

@@ -8,20 +8,19 @@
 namespace caffe {
 namespace kernels {
 
-/// The choices among cuDNN's algorithms for an operation that runs `passes`: all that are worth it
-/// where each pass was measured on this GPU (now, if library_settings() says so), otherwise the one
-/// granted without times. Empty where cuDNN cannot run a pass, or `context` launches no kernels.
-/// Bytes are what cuDNN asks for.
+/// The cuDNN algorithms of an operation that runs `passes`. If all passes have been measured on
+/// this GPU (they are measured now if library_settings().measure is set), returns all useful
+/// combinations (Combine); otherwise the one that WithoutTimes chooses. Empty if cuDNN cannot run a
+/// pass or if `context` launches no kernels. The bytes are those that cuDNN asks for.
 template <typename Dtype>
-std::vector<Workspace> CudnnChoices(const DeviceContext& context, const Convolution& conv,
+std::vector<Algorithm> CudnnChoices(const DeviceContext& context, const Convolution& conv,
                                     const std::vector<ConvolutionPass>& passes);
 
-/// Runs `pass` by scratch.algorithm, one that CudnnChoices named for it. Operands in the order of
-/// the functions in conv.hpp. Queues; allocates nothing once it has
-/// run a convolution of these sizes in this thread.
+/// Queues `pass` with chosen.algorithm, which CudnnChoices named. Operands are in the order of the
+/// functions in conv.hpp. Only the first convolution of these sizes in a thread allocates memory.
 template <typename Dtype>
 void CudnnRun(const DeviceContext& context, const Convolution& conv, ConvolutionPass pass,
-              const AlgorithmScratch& scratch, const Dtype* a, const Dtype* b,
+              const AlgorithmRun& chosen, const Dtype* a, const Dtype* b,
               const Accumulator<Dtype>& out);
 
 }  // namespace kernels

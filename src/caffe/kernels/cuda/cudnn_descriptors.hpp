@@ -1,7 +1,7 @@
 #ifndef CAFFE_KERNELS_CUDA_CUDNN_DESCRIPTORS_HPP_
 #define CAFFE_KERNELS_CUDA_CUDNN_DESCRIPTORS_HPP_
 
-// Things of cuDNN's that go when they are left. They are made where layrub::FindCudnn() finds one.
+// Owners of cuDNN handles and descriptors. They require that layrub::FindCudnn() is not null.
 
 #include <glog/logging.h>
 

@@ -20,9 +20,9 @@ namespace {
 using layrub::Cudnn;
 using layrub::FindCudnn;
 
-/// What one thread has of cuDNN for one device; it stays when the thread works on another one
-/// meanwhile. When the thread ends the driver may have gone before (the main thread): what cuDNN
-/// says to that is of no interest.
+/// A thread's cuDNN handle and problems for one device. They are kept while the thread uses another
+/// device. At the end of the main thread the driver may already be gone, so the destructor ignores
+/// errors.
 class ThreadState {
  public:
   explicit ThreadState(layrub::Device* device) : device_(device) {}
@@ -34,7 +34,7 @@ class ThreadState {
   ThreadState& operator=(const ThreadState&) = delete;
 
   cudnnHandle_t Handle() {
-    device_->MakeCurrent();  // copies to and from another one may have come between
+    device_->MakeCurrent();  // copies to or from another device may have changed it
     if (!handle_) LAYRUB_CUDNN(Create, &handle_);
     const auto stream = static_cast<cudaStream_t>(device_->stream());
     if (stream != stream_) LAYRUB_CUDNN(SetStream, handle_, stream);
@@ -54,20 +54,20 @@ class ThreadState {
  private:
   layrub::Device* const device_;
   cudnnHandle_t handle_ = nullptr;
-  cudaStream_t stream_ = nullptr;  ///< of the handle
+  cudaStream_t stream_ = nullptr;  ///< the handle's stream
   std::map<std::tuple<ConvolutionDims, cudnnDataType_t, cudnnMathType_t>,
            std::unique_ptr<CudnnProblem>>
       problems_;
 };
 
-/// The calling thread's, for its device.
+/// The calling thread's state for its device.
 ThreadState& OfThread() {
   static thread_local std::map<layrub::Device*, ThreadState> states;
   layrub::Device* const device = &Caffe::device();
   return states.try_emplace(device, device).first->second;
 }
 
-/// The same tensor for all algorithms: packed, the channels before the spatial axes.
+/// Describes a packed tensor with the channels before the spatial axes.
 bool Set(cudnnTensorDescriptor_t descriptor, cudnnDataType_t type, const std::array<int, 5>& sizes,
          int axes) {
   return FindCudnn()->SetTensorNdDescriptorEx(descriptor, CUDNN_TENSOR_NCHW, type, 2 + axes,

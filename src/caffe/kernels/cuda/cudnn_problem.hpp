@@ -12,7 +12,7 @@
 namespace caffe {
 namespace kernels {
 
-/// A convolution's descriptors, made once, where there is a cuDNN, and what cuDNN has said of it.
+/// A convolution's cuDNN descriptors and what cuDNN has reported about it. Requires a cuDNN.
 class CudnnProblem {
  public:
   CudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type, cudnnMathType_t math);
@@ -20,7 +20,7 @@ class CudnnProblem {
   CudnnProblem(const CudnnProblem&) = delete;
   CudnnProblem& operator=(const CudnnProblem&) = delete;
 
-  /// False: cuDNN does not take these sizes.
+  /// False if cuDNN does not accept these sizes.
   bool valid() const { return valid_; }
   const ConvolutionDims& dims() const { return dims_; }
   cudnnMathType_t math() const { return math_; }
@@ -29,13 +29,14 @@ class CudnnProblem {
   cudnnFilterDescriptor_t w() const { return w_; }
   cudnnConvolutionDescriptor_t conv() const { return conv_; }
 
-  /// Bytes of workspace of an algorithm, by its number in cuDNN; -1: it cannot do this.
+  /// Bytes of workspace of an algorithm, by its number in cuDNN. -1: it cannot run this
+  /// convolution.
   std::optional<int64_t>& Bytes(ConvolutionPass pass, int algorithm) {
     return bytes_.at(static_cast<size_t>(pass)).at(algorithm);
   }
   struct Table {
-    bool asked = false;     ///< by a guess at least
-    bool measured = false;  ///< or tried to
+    bool asked = false;     ///< filled by a guess or a measurement
+    bool measured = false;  ///< a measurement was tried
     bool timed = false;     ///< all seconds are known
     AlgorithmTable algorithms;
   };
@@ -54,15 +55,14 @@ class CudnnProblem {
   std::array<Table, 3> tables_;
 };
 
-// The rest is for where layrub::FindCudnn() finds one, but for FindCudnnProblem.
+// All functions below except FindCudnnProblem require that layrub::FindCudnn() is not null.
 
-/// The calling thread's handle on its device, working on that device's compute stream.
+/// The calling thread's handle for its device, set to that device's compute stream.
 cudnnHandle_t CudnnHandle();
-/// The calling thread's one problem of these sizes on its device, computed as library_settings()
-/// wants it now; null: there is no cuDNN, or it
-/// does not take them.
+/// Returns the calling thread's problem of these sizes for its device, with the arithmetic that
+/// library_settings() asks for. Null if there is no cuDNN or it does not accept the sizes.
 CudnnProblem* FindCudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type);
-/// Times that were measured on the calling thread's device with this version of cuDNN.
+/// Times measured on the calling thread's device with this version of cuDNN.
 AlgorithmCache& CudnnTimes();
 
 }  // namespace kernels

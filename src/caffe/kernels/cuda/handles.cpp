@@ -1,4 +1,4 @@
-// What this thread needs of CUDA's libraries, and what their errors are called.
+// A thread's handles of CUDA's libraries, and the names of their errors.
 #include <map>
 
 #include "caffe/common.hpp"
@@ -12,33 +12,33 @@
 namespace caffe {
 namespace {
 
-using layrub::NeedCurand;
+using layrub::RequireCurand;
 
-/// What a thread's generators begin with.
+/// The seed of a thread's generators.
 struct Seed {
   unsigned int value = 0;
-  int times = 0;  ///< it was set
+  int times = 0;  ///< how often it was set
 };
 
-/// The handles of one thread for one device: libraries load at their first use, which must not be
-/// in a capture, so they stay when the thread works on another one meanwhile. When the thread ends
-/// the driver may have gone before (the main thread): what the libraries say to that is of no
-/// interest.
+/// A thread's handles for one device. They are kept while the thread uses another device, because
+/// creating them loads the libraries, which must not happen during a graph capture. At the end of
+/// the main thread the driver may already be gone, so the destructor ignores errors.
 class Handles {
  public:
   explicit Handles(layrub::Device* device) : device_(device) {}
   ~Handles() {
     if (cublas_) cublasDestroy(cublas_);
     if (workspace_.memory) device_->pool().Free(workspace_.memory);
-    if (curand_) NeedCurand().DestroyGenerator(curand_);
+    if (curand_) RequireCurand().DestroyGenerator(curand_);
   }
   Handles(const Handles&) = delete;
   Handles& operator=(const Handles&) = delete;
 
-  /// With the workspace of the plan at work, or the thread's own: each time, since a change of the
-  /// handle's stream takes it away. With the arithmetic that library_settings() wants now.
+  /// Returns the handle, set to the workspace of the running plan or else the thread's own, and to
+  /// the math mode of library_settings(). The workspace is set each time because changing the
+  /// handle's stream resets it.
   cublasHandle_t Cublas() {
-    device_->MakeCurrent();  // copies to and from another one may have come between
+    device_->MakeCurrent();  // copies to or from another device may have changed it
     if (!cublas_) CUBLAS_CHECK(cublasCreate(&cublas_));
     const cudaStream_t stream = Stream();
     if (stream != cublas_stream_) CUBLAS_CHECK(cublasSetStream(cublas_, stream));
@@ -54,25 +54,27 @@ class Handles {
 
   curandGenerator_t Curand(Seed* seed) {
     device_->MakeCurrent();
-    if (!curand_) CURAND_CHECK(NeedCurand().CreateGenerator(&curand_, CURAND_RNG_PSEUDO_DEFAULT));
+    if (!curand_)
+      CURAND_CHECK(RequireCurand().CreateGenerator(&curand_, CURAND_RNG_PSEUDO_DEFAULT));
     if (seed->times == 0) *seed = {caffe_rng_rand(), 1};
     if (seed->times != seeded_) {
-      CURAND_CHECK(NeedCurand().SetPseudoRandomGeneratorSeed(curand_, seed->value));
-      CURAND_CHECK(NeedCurand().SetGeneratorOffset(curand_, 0));
+      CURAND_CHECK(RequireCurand().SetPseudoRandomGeneratorSeed(curand_, seed->value));
+      CURAND_CHECK(RequireCurand().SetGeneratorOffset(curand_, 0));
       seeded_ = seed->times;
     }
     const cudaStream_t stream = Stream();
-    if (stream != curand_stream_) CURAND_CHECK(NeedCurand().SetStream(curand_, stream));
+    if (stream != curand_stream_) CURAND_CHECK(RequireCurand().SetStream(curand_, stream));
     curand_stream_ = stream;
     return curand_;
   }
 
  private:
-  /// Where the libraries are to work. They are told when it changes: users may have given a handle
-  /// a stream of theirs meanwhile.
+  /// The stream that the libraries must use. A handle is updated only when this stream changes, so
+  /// that a stream that a user has set on the handle stays.
   cudaStream_t Stream() const { return static_cast<cudaStream_t>(device_->stream()); }
 
-  /// cuBLAS would allocate a workspace by itself: from the pool, it is counted.
+  /// Allocates the workspace from the pool, where it is counted. cuBLAS would otherwise allocate
+  /// one itself.
   const LibraryWorkspace& OwnWorkspace() {
     if (workspace_.memory) return workspace_;
     workspace_.bytes = device_->library_workspace_bytes();
@@ -84,13 +86,13 @@ class Handles {
 
   layrub::Device* const device_;
   cublasHandle_t cublas_ = nullptr;
-  LibraryWorkspace workspace_;  ///< of the device's pool
+  LibraryWorkspace workspace_;  ///< from the device's pool
   curandGenerator_t curand_ = nullptr;
-  cudaStream_t cublas_stream_ = nullptr, curand_stream_ = nullptr;  ///< what they were told last
-  int seeded_ = 0;  ///< Seed::times that it was given
+  cudaStream_t cublas_stream_ = nullptr, curand_stream_ = nullptr;  ///< the streams last set
+  int seeded_ = 0;  ///< Seed::times of the seed in use
 };
 
-/// The calling thread's, for its device.
+/// The calling thread's handles for its device.
 Handles& OfThread() {
   static thread_local std::map<layrub::Device*, Handles> handles;
   layrub::Device* const device = &Caffe::device();

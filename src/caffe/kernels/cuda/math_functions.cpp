@@ -13,10 +13,10 @@ namespace {
 
 using kernels::OnDevice;
 using kernels::ParallelFor;
-using layrub::NeedCurand;
+using layrub::RequireCurand;
 
-// cuBLAS and cuRAND name a function once for each type; these overloads let the templates below
-// pick one. cuBLAS reads matrices by columns: a row-major matrix is its transpose there.
+// cuBLAS and cuRAND have one function name per type; these overloads let the templates below pick
+// one. cuBLAS matrices are column-major, so it sees a row-major matrix as its transpose.
 cublasOperation_t Operation(CBLAS_TRANSPOSE transpose) {
   return transpose == CblasNoTrans ? CUBLAS_OP_N : CUBLAS_OP_T;
 }
@@ -63,19 +63,19 @@ void Asum(int n, const float* x, float* sum) {
 void Asum(int n, const double* x, double* sum) {
   CUBLAS_CHECK(cublasDasum(Caffe::cublas_handle(), n, x, 1, sum));
 }
-/// On (0, 1].
+/// Uniform on (0, 1].
 void Uniform(int n, float* r) {
-  CURAND_CHECK(NeedCurand().GenerateUniform(Caffe::curand_generator(), r, n));
+  CURAND_CHECK(RequireCurand().GenerateUniform(Caffe::curand_generator(), r, n));
 }
 void Uniform(int n, double* r) {
-  CURAND_CHECK(NeedCurand().GenerateUniformDouble(Caffe::curand_generator(), r, n));
+  CURAND_CHECK(RequireCurand().GenerateUniformDouble(Caffe::curand_generator(), r, n));
 }
 /// `n` must be even.
 void Normal(int n, float mu, float sigma, float* r) {
-  CURAND_CHECK(NeedCurand().GenerateNormal(Caffe::curand_generator(), r, n, mu, sigma));
+  CURAND_CHECK(RequireCurand().GenerateNormal(Caffe::curand_generator(), r, n, mu, sigma));
 }
 void Normal(int n, double mu, double sigma, double* r) {
-  CURAND_CHECK(NeedCurand().GenerateNormalDouble(Caffe::curand_generator(), r, n, mu, sigma));
+  CURAND_CHECK(RequireCurand().GenerateNormalDouble(Caffe::curand_generator(), r, n, mu, sigma));
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ template <typename Dtype>
 void caffe_gpu_gemm(const CBLAS_TRANSPOSE TransA, const CBLAS_TRANSPOSE TransB, const int M,
                     const int N, const int K, const Dtype alpha, const Dtype* A, const Dtype* B,
                     const Dtype beta, Dtype* C) {
-  const int row = std::max(K, 1);  // what cuBLAS takes where there are none
+  const int row = std::max(K, 1);  // cuBLAS does not accept 0
   Gemm(Operation(TransB), Operation(TransA), N, M, K, alpha, B, TransB == CblasNoTrans ? N : row, A,
        TransA == CblasNoTrans ? row : M, beta, C);
 }
@@ -182,7 +182,7 @@ void caffe_gpu_powx(const int n, const Dtype* a, const Dtype b, Dtype* y) {
 }
 
 void caffe_gpu_rng_uniform(const int n, unsigned int* r) {
-  CURAND_CHECK(NeedCurand().Generate(Caffe::curand_generator(), r, n));
+  CURAND_CHECK(RequireCurand().Generate(Caffe::curand_generator(), r, n));
 }
 
 template <typename Dtype>
@@ -199,13 +199,13 @@ void caffe_gpu_rng_gaussian(const int n, const Dtype mu, const Dtype sigma, Dtyp
   const int even = n - n % 2;
   if (even > 0) Normal(even, mu, sigma, r);
   if (even == n) return;
-  // cuRAND draws in pairs: the last number is the first of a pair of its own.
+  // cuRAND draws normal numbers in pairs, so an odd last number is the first of an extra pair.
   layrub::Pool& pool = Caffe::device().pool();
   auto* const pair = static_cast<Dtype*>(pool.Allocate(2 * sizeof(Dtype)));
   CHECK(pair) << "Out of memory on the device.";
   Normal(2, mu, sigma, pair);
   Caffe::device().Copy(r + even, pair, sizeof(Dtype));
-  pool.Free(pair);  // whoever gets it writes to it after the copy
+  pool.Free(pair);  // safe: its next user writes to it after the copy
 }
 
 template <typename Dtype>

@@ -77,7 +77,7 @@ double AveragePrecision(std::vector<Finding> findings, int objects, PrecisionMea
     recall.push_back(found / static_cast<double>(objects));
   }
   if (mean != PrecisionMean::kIntegral) {
-    // The greatest at this recall or more: recall grows along the list.
+    // Replaces each precision by the greatest at its recall or more; recall grows along the list.
     for (size_t i = precision.size() - 1; i > 0; --i)
       precision[i - 1] = std::max(precision[i - 1], precision[i]);
   }

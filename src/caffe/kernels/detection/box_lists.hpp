@@ -1,7 +1,7 @@
 #ifndef CAFFE_KERNELS_DETECTION_BOX_LISTS_HPP_
 #define CAFFE_KERNELS_DETECTION_BOX_LISTS_HPP_
 
-// What is done with lists of boxes, on the host: matching, suppression, average precision.
+// Algorithms for lists of boxes, on the host: matching, suppression, average precision.
 
 #include <limits>
 #include <vector>
@@ -11,46 +11,46 @@
 namespace caffe {
 namespace kernels {
 
-/// What MatchBoxes says of a box.
+/// The result of MatchBoxes for one box.
 struct BoxMatch {
-  int object = -1;     ///< the object that it is matched to; -1: none
-  double overlap = 0;  ///< the greatest with any object
+  int object = -1;     ///< the matched object; -1: none
+  double overlap = 0;  ///< greatest overlap with any object
 };
 
-/// Matches boxes to objects (SSD, Liu et al. 2016). First each object gets one box of its own: of
-/// all pairs of which neither is matched, the one that overlaps most, again and again. Then, if
-/// `each_box`, every box that is left gets the object that it overlaps most, if by `threshold` at
-/// least. An overlap of 1e-6 or less is none; of equal ones the first box, then the first object
-/// counts. Boxes that are flagged in `left_out` (empty: none) take no part.
+/// Matches boxes to objects (SSD, Liu et al. 2016). First each object gets one box of its own: the
+/// pair of an unmatched box and an unmatched object that overlaps most is matched, repeatedly.
+/// Then, if `each_box`, every remaining box is matched to the object that it overlaps most, if the
+/// overlap is at least `threshold`. An overlap of 1e-6 or less does not count. Ties go to the first
+/// box, then to the first object. Boxes flagged in `left_out` (empty: none) are ignored.
 std::vector<BoxMatch> MatchBoxes(const std::vector<BoundingBox>& boxes,
                                  const std::vector<bool>& left_out,
                                  const std::vector<BoundingBox>& objects, bool each_box,
                                  double threshold);
 
-/// How Suppress chooses.
+/// Parameters of Suppress.
 struct Suppression {
-  double threshold = 0.3;  ///< boxes that overlap a better one by more go
-  double eta = 1;  ///< the threshold, while above 0.5, is multiplied by it for each box kept
-  int top_k = -1;  ///< only so many of the best scores are looked at; -1: all
-  double least_score = -std::numeric_limits<double>::infinity();  ///< a score must be greater
+  double threshold = 0.3;  ///< boxes that overlap a better one by more are dropped
+  double eta = 1;  ///< multiplies the threshold after each kept box, while that is above 0.5
+  int top_k = -1;  ///< considers only this many best scores; -1: all
+  double least_score = -std::numeric_limits<double>::infinity();  ///< scores must be greater
 };
 
-/// Non-maximum suppression: indices of the boxes that stay, best score first.
+/// Non-maximum suppression. Returns the indices of the kept boxes, best score first.
 std::vector<int> Suppress(const std::vector<BoundingBox>& boxes, const std::vector<double>& scores,
                           const Suppression& how);
 
-/// A box that a detector has found.
+/// A detected box.
 struct Finding {
   double score = 0;
-  bool is_true = false;  ///< it is one of the objects
+  bool is_true = false;  ///< it matches an object
 };
 
-/// kIntegral: the sum of precision times the step in recall; k11Point: the mean of the greatest
-/// precisions at recalls of 0, 0.1, ... 1 or more (VOC 2007); kMaxVoc: the area under the greatest
-/// precision at each recall or more (VOC 2012).
+/// kIntegral: the sum of precision times the step in recall. k11Point: the mean over r = 0, 0.1,
+/// ..., 1 of the greatest precision at a recall of at least r (VOC 2007). kMaxVoc: the area under
+/// the curve of the greatest precision at each recall or more (VOC 2012).
 enum class PrecisionMean { kIntegral, k11Point, kMaxVoc };
 
-/// The average precision of findings of one class, of which there are `objects`; 0 if none.
+/// The average precision of the findings of one class, which has `objects` objects; 0 if none.
 double AveragePrecision(std::vector<Finding> findings, int objects, PrecisionMean mean);
 
 }  // namespace kernels

@@ -11,7 +11,7 @@
 namespace caffe {
 namespace kernels {
 
-/// A box with its sides along the axes, in parts of the image or in pixels.
+/// A box with its sides along the axes, in fractions of the image or in pixels.
 struct BoundingBox {
   double xmin = 0;
   double ymin = 0;
@@ -33,11 +33,11 @@ LAYRUB_HOST_DEVICE inline double Overlap(const BoundingBox& a, const BoundingBox
   return intersection > 0 ? intersection / (Area(a) + Area(b) - intersection) : 0;
 }
 
-/// What the four offsets of a box are, each divided by its variance:
+/// The meaning of a box's four offsets, each of which is divided by its variance:
 /// - kCorner: the distances of the corners from the prior's,
-/// - kCenterSize: the distance of the centre from the prior's in parts of the prior's width and
+/// - kCenterSize: the distance of the centre from the prior's, divided by the prior's width and
 ///   height, and the logarithms of the ratios of widths and of heights,
-/// - kCornerSize: the distances of the corners in parts of the prior's width and height.
+/// - kCornerSize: the distances of the corners, divided by the prior's width and height.
 enum class BoxCode { kCorner, kCenterSize, kCornerSize };
 
 /// A box that others are offset from.
@@ -52,8 +52,8 @@ LAYRUB_HOST_DEVICE BoundingBox BoxAt(const Dtype* corners) {
           static_cast<double>(corners[2]), static_cast<double>(corners[3])};
 }
 
-/// Of `count` priors as PriorBox gives them: the corners of all, then the variances of all, which
-/// are 1 unless `use_variances`.
+/// Returns prior `index` of `count` in the format of the PriorBox layer: the corners of all priors,
+/// then the variances of all. The variances are 1 unless `use_variances`.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE Prior PriorAt(const Dtype* priors, int64_t count, int64_t index,
                                  bool use_variances) {

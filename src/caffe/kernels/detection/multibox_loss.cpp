@@ -9,7 +9,7 @@ namespace kernels {
 
 namespace {
 
-/// Of the softmax of `scores`.
+/// The softmax of `scores` is exp(score - max) / sum.
 struct ScoreTerms {
   double max;
   double sum;
@@ -33,14 +33,14 @@ LAYRUB_HOST_DEVICE double ClassLoss(const Dtype* scores, int64_t classes, bool l
   double sum = 0;
   for (int64_t c = 0; c < classes; ++c) {
     const double x = scores[c];
-    // No exponential overflows.
+    // In this form the exponential does not overflow.
     sum += (x < 0 ? 0 : x) - (c == label ? x : 0) + std::log1p(std::exp(-std::fabs(x)));
   }
   return sum;
 }
 
-/// How far the offsets at `at` (of position `at` / sets), where there is an object, are from what
-/// they are to be.
+/// Computes the differences between the offsets at `at` (position `at` / sets), which must have an
+/// object, and their targets.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE void FindDistances(const MultiBoxLoss<Dtype>& loss, int64_t at,
                                       double (&distances)[4]) {

@@ -9,8 +9,8 @@
 namespace caffe {
 namespace kernels {
 
-/// Offsets (items x priors x sets x 4) and scores (items x priors x classes). `sets`: 1 where all
-/// classes share a box, else one for each class.
+/// The sizes of offsets (items x priors x sets x 4) and scores (items x priors x classes). `sets`
+/// is 1 if all classes share a box, else `classes`.
 struct MultiBoxShape {
   int64_t items = 0;
   int64_t priors = 0;
@@ -19,31 +19,31 @@ struct MultiBoxShape {
   int64_t positions() const { return items * priors; }
 };
 
-/// What the boxes of a batch are to be.
+/// The targets of the boxes of a batch.
 struct MultiBoxTargets {
-  const double* divisor = nullptr;  ///< of the loss
-  const int* labels = nullptr;      ///< positions: the class that is wanted; -1: none
-  const int* objects = nullptr;     ///< positions x sets: the row of the truth; -1: none
+  const double* divisor = nullptr;  ///< divides the loss
+  const int* labels = nullptr;      ///< per position: the target class; -1: none
+  const int* objects = nullptr;     ///< per position and set: the row of `truth`; -1: none
 };
 
 template <typename Dtype>
 struct MultiBoxLoss {
   MultiBoxShape shape;
-  bool logistic = false;   ///< a sigmoid for each class, else a softmax
-  bool squared = false;    ///< d^2 / 2 of offsets that are d apart, else smooth L1
+  bool logistic = false;   ///< sigmoid for each class, else softmax
+  bool squared = false;    ///< loss of an offset difference d is d^2 / 2, else smooth L1
   bool variances = false;  ///< offsets are divided by the priors' variances
-  bool inside = false;     ///< a side of a box that is beyond the image counts no offset
-  bool decoded = false;    ///< that box is what the offsets give, else the prior
+  bool inside = false;     ///< sides of a box outside the image have no offset loss
+  bool decoded = false;    ///< `inside` looks at the decoded box, else at the prior
   BoxCode code = BoxCode::kCorner;
   double offset_weight = 1;
   const Dtype* offsets = nullptr;
   const Dtype* scores = nullptr;
   const Dtype* priors = nullptr;
-  const Dtype* truth = nullptr;  ///< rows of 8, of which 3 to 6 are a box
+  const Dtype* truth = nullptr;  ///< rows of 8 values; values 3 to 6 are a box
   MultiBoxTargets targets;
 };
 
-/// The loss of offsets that are `d` apart.
+/// The loss of an offset difference `d`.
 LAYRUB_HOST_DEVICE inline double OffsetLoss(double d, bool squared) {
   const double distance = d < 0 ? -d : d;
   return squared || distance < 1 ? d * d / 2 : distance - 0.5;
@@ -59,17 +59,18 @@ LAYRUB_HOST_DEVICE inline void FindSidesInside(const BoundingBox& box, bool (&in
 template <typename Dtype>
 double MultiBoxClassLoss(const Dtype* scores, int64_t classes, bool logistic, int64_t label);
 
-/// losses[position]: the loss of the scores there, were it a box of class `label`.
+/// losses[position] = the loss of the position's scores if its class were `label`.
 template <typename Dtype>
 void MultiBoxClassLosses(const DeviceContext& context, const MultiBoxShape& shape, bool logistic,
                          int label, const Dtype* scores, Dtype* losses);
 
-/// The loss; losses[position] is workspace.
+/// sum[0] = the loss. `losses` is workspace, one value per position.
 template <typename Dtype>
 void MultiBoxLossForward(const DeviceContext& context, const MultiBoxLoss<Dtype>& loss,
                          Dtype* losses, Dtype* sum);
 
-/// The derivatives times *weight, where they are not null. Each may lie on what it is of.
+/// Computes the derivatives times *weight, except those that are null. doffsets may alias the
+/// offsets, dscores the scores.
 template <typename Dtype>
 void MultiBoxLossBackward(const DeviceContext& context, const MultiBoxLoss<Dtype>& loss,
                           const Dtype* weight, Dtype* doffsets, Dtype* dscores);

@@ -23,13 +23,13 @@ struct PriorMap {
   constexpr int64_t Positions() const { return height * width; }
 };
 
-/// Box `index` of all positions, box_w x box_h pixels: xmin, ymin, xmax, ymax in parts of the
-/// image, cut at its borders where `clip`. `to`: Positions() x boxes x 4 values.
+/// Box `index` of all positions, box_w x box_h pixels: xmin, ymin, xmax, ymax in fractions of the
+/// image, clipped to [0, 1] if map.clip. `to`: Positions() x boxes x 4 values.
 template <typename Dtype>
 void PriorBoxes(const DeviceContext& context, const PriorMap& map, int64_t index, double box_w,
                 double box_h, Dtype* to);
 
-/// The four variances of all boxes. `to`: the same number of values.
+/// Writes the four variances of all boxes. `to` has as many values as for PriorBoxes.
 template <typename Dtype>
 void PriorVariances(const DeviceContext& context, const PriorMap& map, const Dtype (&variances)[4],
                     Dtype* to);

@@ -8,9 +8,9 @@
 namespace caffe {
 namespace kernels {
 
-/// A loss of n values: the sum of outer * f(inner * (a - b)) / samples, where f(d) is
-/// d^2 / (2 * bend) where |d| < bend, and |d| - bend / 2 elsewhere; 0 where there is no sample.
-/// Weights that are null are 1.
+/// A loss of n values: the sum of outer * f(inner * (a - b)) / samples, where f(d) is d^2 / (2 *
+/// bend) where |d| < bend, and |d| - bend / 2 elsewhere. The loss is 0 if there are no samples.
+/// Null `inner` or `outer` weights count as 1.
 template <typename Dtype>
 struct AbsoluteLoss {
   int64_t n = 0;
@@ -25,8 +25,8 @@ struct AbsoluteLoss {
 template <typename Dtype>
 void AbsoluteLossForward(const DeviceContext& context, const AbsoluteLoss<Dtype>& loss, Dtype* sum);
 
-/// da = weight * the loss's derivative by a, db = -da, where they are not null. Either may lie on
-/// an input other than `weight`, a single value.
+/// da = weight * the derivative of the loss with respect to a, db = -da; each may be null. Either
+/// may alias an input other than `weight`, a single value.
 template <typename Dtype>
 void AbsoluteLossBackward(const DeviceContext& context, const AbsoluteLoss<Dtype>& loss,
                           const Dtype* weight, Dtype* da, Dtype* db);

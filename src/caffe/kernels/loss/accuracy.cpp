@@ -19,7 +19,7 @@ void TopKHits(const DeviceContext& context, const ScoreShape& shape, int64_t top
     }
     const ScoreRow row = RowAt(shape, p), part = OwnPart(team, row);
     const Dtype own = scores[row.begin + label * row.step];
-    // The label itself is counted too, hence "at most". Not a number is never a hit.
+    // The label's own score is counted too, hence "at most". NaN is never a hit.
     int64_t as_high = 0;
     for (int64_t i = part.begin; i < part.end; i += part.step) as_high += scores[i] >= own;
     as_high = team.Sum(as_high);

@@ -9,7 +9,7 @@ namespace kernels {
 
 namespace {
 
-/// For all threads of `team`; whoever returns knows that all have read their part.
+/// Returns the result to all threads of `team`, after all of them have read their elements.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE Dtype SquaredDistance(const Team& team, const Dtype* a, const Dtype* b,
                                          int64_t begin, int64_t end) {
@@ -30,17 +30,18 @@ template <typename Dtype>
 LAYRUB_HOST_DEVICE Dtype Cost(const ContrastivePairs<Dtype>& pairs, int64_t p, Dtype squared) {
   if (Similar(pairs, p)) return squared;
   const Dtype left = pairs.margin - (pairs.legacy ? squared : std::sqrt(squared));
-  if (left < 0) return 0;  // not-a-number goes on
+  if (left < 0) return 0;  // keeps NaN
   return pairs.legacy ? left : left * left;
 }
 
-/// Half the derivative of the cost with regard to each difference, as a multiple of the difference.
+/// Half the derivative of the loss with respect to each difference, as a multiple of the
+/// difference.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE Dtype Slope(const ContrastivePairs<Dtype>& pairs, int64_t p, Dtype squared) {
   if (Similar(pairs, p)) return 1;
   if (pairs.legacy) return squared < pairs.margin ? -1 : 0;
   const Dtype distance = std::sqrt(squared), left = pairs.margin - distance;
-  // The same small number as Caffe's keeps equal vectors from a division by zero.
+  // Caffe's constant, which prevents a division by zero for equal vectors.
   return left > 0 ? -left / (distance + static_cast<Dtype>(1e-4)) : 0;
 }
 

@@ -8,9 +8,9 @@
 namespace caffe {
 namespace kernels {
 
-/// Pairs of vectors of `length` values, and what their distances d cost: d^2 where the label, cut
-/// to a whole number, is not 0 (similar), else max(margin - d, 0)^2, or max(margin - d^2, 0) with
-/// `legacy`.
+/// Pairs of vectors of `length` values. The loss of a pair at distance d is d^2 if its label,
+/// truncated to an integer, is not 0 (similar); else max(margin - d, 0)^2, or max(margin - d^2, 0)
+/// if `legacy`.
 template <typename Dtype>
 struct ContrastivePairs {
   int64_t count;
@@ -20,15 +20,15 @@ struct ContrastivePairs {
   bool legacy;
 };
 
-/// losses[p] = what pair p of a and b costs. Where they are not null, `difference` = a - b and
-/// squared[p] = d^2.
+/// losses[p] = the loss of pair p of a and b. Also sets `difference` = a - b and squared[p] = d^2,
+/// unless they are null.
 template <typename Dtype>
 void ContrastiveLosses(const DeviceContext& context, const ContrastivePairs<Dtype>& pairs,
                        const Dtype* a, const Dtype* b, Dtype* difference, Dtype* squared,
                        Dtype* losses);
-/// da = derivative of the sum of costs / (2 * pairs) * weight[0] and db = -da, where they are not
-/// null. With `b` null, `a` holds the differences and `squared` their d^2. da and db may lie on a
-/// or b.
+/// da = the derivative of (sum of losses) / (2 * pairs), times weight[0], and db = -da; each may be
+/// null. With `b` null, `a` holds the differences and `squared` their d^2. da and db may alias a or
+/// b.
 template <typename Dtype>
 void ContrastiveLossBackward(const DeviceContext& context, const ContrastivePairs<Dtype>& pairs,
                              const Dtype* a, const Dtype* b, const Dtype* squared,

@@ -12,7 +12,7 @@ LAYRUB_HOST_DEVICE inline double Divisor(const Normalizer& normalizer) {
   return normalizer.counts->counted > 1 ? normalizer.counts->counted : 1;
 }
 
-/// What a gradient is multiplied by. In Dtype: most GPUs take long for doubles.
+/// The factor of a gradient. In Dtype, because doubles are slow on most GPUs.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE Dtype GradientScale(const Dtype* weight, const Normalizer& normalizer) {
   return weight[0] / static_cast<Dtype>(Divisor(normalizer));

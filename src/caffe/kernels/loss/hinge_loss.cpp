@@ -10,7 +10,7 @@ namespace kernels {
 
 namespace {
 
-/// How far a score is on the wrong side of its margin; not-a-number stays.
+/// How far a score is on the wrong side of its margin. Keeps NaN.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE Dtype Excess(Dtype x, bool at_label) {
   const Dtype excess = 1 + (at_label ? -x : x);

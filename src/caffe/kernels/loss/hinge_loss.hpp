@@ -7,12 +7,13 @@
 namespace caffe {
 namespace kernels {
 
-/// A score costs max(0, 1 - score) at the label, max(0, 1 + score) elsewhere; squared if `squared`.
-/// losses[p] = the sum over the classes of position p, not a number where the label is no class.
+/// The loss of a score is max(0, 1 - score) at the label and max(0, 1 + score) elsewhere, squared
+/// if `squared`. losses[p] = the sum over the classes of position p; NaN if the label is not a
+/// class.
 template <typename Dtype>
 void HingeLosses(const DeviceContext& context, const ScoreShape& shape, bool squared,
                  const Dtype* x, const Labels<Dtype>& labels, Dtype* losses);
-/// dx = derivative of the sum of losses / positions * weight[0]. dx may be x.
+/// dx = the derivative of (sum of losses) / positions, times weight[0]. dx may be x.
 template <typename Dtype>
 void HingeLossBackward(const DeviceContext& context, const ScoreShape& shape, bool squared,
                        const Dtype* x, const Labels<Dtype>& labels, const Dtype* weight, Dtype* dx);

@@ -27,7 +27,7 @@ void InfogainLosses(const DeviceContext& context, const ScoreShape& shape, Dtype
     for (int64_t c = team.first; c < shape.classes; c += team.step) {
       const int64_t i = row.begin + c * row.step;
       const Dtype value = prob != nullptr ? prob[i] : terms.Probability(x[i]);
-      // A comparison that keeps not-a-number.
+      // Written so that NaN is kept.
       sum += static_cast<double>(weights[c] * std::log(value < least ? least : value));
     }
     sum = team.Sum(sum);

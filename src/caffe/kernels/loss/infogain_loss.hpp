@@ -8,17 +8,17 @@
 namespace caffe {
 namespace kernels {
 
-// `gain` is a classes x classes matrix; row l says what probabilities count where the label is l.
+// `gain` is a classes x classes matrix; row l holds the weights of the classes for label l.
 
 /// losses[p] = -sum over classes c of gain[label of p][c] * log(max(softmax of p at c, least)), 0
-/// where the label is ignored, not a number where it is no class. `prob` is the softmax of x, or
-/// null: derived from x with the same result.
+/// where the label is ignored, NaN where it is not a class. `prob` is the softmax of x. If it is
+/// null, it is computed from x with the same result.
 template <typename Dtype>
 void InfogainLosses(const DeviceContext& context, const ScoreShape& shape, Dtype least,
                     const Dtype* x, const Dtype* prob, const Labels<Dtype>& labels,
                     const Dtype* gain, Dtype* losses);
-/// dx = derivative of the sum of losses with regard to x * weight[0] / normalizer, 0 where the
-/// label is ignored, not a number where it is no class. dx may be prob.
+/// dx = the derivative of the sum of losses with respect to x, times weight[0] / normalizer. 0
+/// where the label is ignored, NaN where it is not a class. dx may be prob.
 template <typename Dtype>
 void InfogainLossBackward(const DeviceContext& context, const ScoreShape& shape, const Dtype* prob,
                           const Labels<Dtype>& labels, const Dtype* gain,

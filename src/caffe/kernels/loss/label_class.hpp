@@ -11,7 +11,7 @@ namespace kernels {
 inline constexpr int64_t kIgnoredLabel = -1;
 inline constexpr int64_t kBadLabel = -2;
 
-/// The class of position p, kIgnoredLabel, or kBadLabel when the label is no class.
+/// Returns the class of position p, kIgnoredLabel, or kBadLabel if the label is not a class.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE int64_t LabelClass(const Labels<Dtype>& labels, int64_t p, int64_t classes) {
   const Dtype value = labels.values[p];

@@ -10,7 +10,8 @@ template <typename Dtype>
 void CountLabels(const DeviceContext& context, const ScoreShape& shape, const Labels<Dtype>& labels,
                  LabelCounts* counts) {
   const int64_t classes = shape.classes;
-  // Row 0 counts the positions that are not ignored, row 1 the bad labels; row 2 adds these.
+  // Row 0 counts the positions that are not ignored, row 1 the bad labels; row 2 sums the bad
+  // labels.
   ParallelReduce<double>(
       context, 3, shape.positions(),
       [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t p) -> double {

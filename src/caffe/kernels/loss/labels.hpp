@@ -1,8 +1,8 @@
 #ifndef CAFFE_KERNELS_LOSS_LABELS_HPP_
 #define CAFFE_KERNELS_LOSS_LABELS_HPP_
 
-// Scores of several classes at several positions, and the label of each position: what losses and
-// accuracies of classifiers work on.
+// Scores of several classes at several positions, and the label of each position: the input of a
+// classifier's loss and accuracy.
 
 #include <cstdint>
 
@@ -20,7 +20,7 @@ struct ScoreShape {
   int64_t count() const { return outer * classes * inner; }
 };
 
-/// A class number per position; positions labelled `ignore` do not count when `has_ignore`.
+/// A class number per position. Positions labelled `ignore` are not counted if `has_ignore`.
 template <typename Dtype>
 struct Labels {
   const Dtype* values;
@@ -28,11 +28,11 @@ struct Labels {
   int ignore;
 };
 
-/// What the labels say.
+/// Statistics of the labels.
 struct LabelCounts {
   double counted;       ///< positions that are not ignored
-  double out_of_range;  ///< of them, those whose label is no class
-  double sum;           ///< of these labels
+  double out_of_range;  ///< those of them whose label is not a class
+  double sum;           ///< sum of the labels that are out of range
 };
 
 template <typename Dtype>

@@ -7,8 +7,8 @@
 namespace caffe {
 namespace kernels {
 
-/// What a sum over positions is divided by: `fixed`, or, when that is 0, the number of positions
-/// that are not ignored (at least 1).
+/// The divisor of a sum over positions: `fixed` or, if that is 0, the number of positions that are
+/// not ignored (at least 1).
 struct Normalizer {
   double fixed;
   const LabelCounts* counts;

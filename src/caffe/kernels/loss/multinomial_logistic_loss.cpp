@@ -15,7 +15,7 @@ void LogisticLosses(const DeviceContext& context, const ScoreShape& shape, Dtype
     const int64_t label = LabelClass(labels, p, shape.classes);
     const ScoreRow row = RowAt(shape, p);
     const Dtype value = label < 0 ? static_cast<Dtype>(NAN) : prob[row.begin + label * row.step];
-    // A comparison that keeps not-a-number.
+    // Written so that NaN is kept.
     losses[p] = -std::log(value < least ? least : value);
   });
 }

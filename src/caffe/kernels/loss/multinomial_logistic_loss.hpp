@@ -7,7 +7,7 @@
 namespace caffe {
 namespace kernels {
 
-/// losses[p] = -log(max(prob of p at its label, least)), not a number where the label is no class.
+/// losses[p] = -log(max(prob of p at its label, least)), NaN where the label is not a class.
 template <typename Dtype>
 void LogisticLosses(const DeviceContext& context, const ScoreShape& shape, Dtype least,
                     const Dtype* prob, const Labels<Dtype>& labels, Dtype* losses);

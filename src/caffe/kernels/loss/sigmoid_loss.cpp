@@ -9,7 +9,7 @@ namespace kernels {
 
 namespace {
 
-/// Values that one sum takes together.
+/// Number of values in one sum.
 constexpr int64_t kStretch = 4096;
 
 template <typename Dtype>
@@ -30,7 +30,7 @@ void SigmoidLosses(const DeviceContext& context, int64_t n, const Dtype* x,
       [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) -> double {
         const int64_t i = row * stretch + column;
         if (i >= n || Ignored(targets, i)) return 0;
-        // No exponential overflows.
+        // In this form the exponential does not overflow.
         return (x[i] < 0 ? 0 : x[i]) - x[i] * targets.values[i] +
                std::log1p(std::exp(-std::fabs(x[i])));
       },

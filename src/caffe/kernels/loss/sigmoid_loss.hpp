@@ -8,13 +8,13 @@
 namespace caffe {
 namespace kernels {
 
-// Targets are probabilities, one for each of n scores. Those that are `ignore` when cut to a whole
-// number do not count.
+// Targets are probabilities, one for each of n scores. A target that equals `ignore` after
+// truncation to an integer does not count.
 
-/// The number of sums that SigmoidLosses gives.
+/// The number of sums that SigmoidLosses writes.
 int64_t SigmoidLossSums(int64_t n);
-/// sums: of -(t * log(s) + (1 - t) * log(1 - s)) with s = 1 / (1 + exp(-x)), over stretches of the
-/// values that are not ignored.
+/// sums[k] = the sum of -(t * log(s) + (1 - t) * log(1 - s)), with s = 1 / (1 + exp(-x)), over the
+/// values of stretch k that are not ignored.
 template <typename Dtype>
 void SigmoidLosses(const DeviceContext& context, int64_t n, const Dtype* x,
                    const Labels<Dtype>& targets, Dtype* sums);

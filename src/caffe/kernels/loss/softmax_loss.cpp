@@ -23,7 +23,7 @@ void SoftmaxLosses(const DeviceContext& context, const ScoreShape& shape, const 
     const ScoreRow row = RowAt(shape, p);
     const int64_t at = row.begin + label * row.step;
     const Dtype value = prob != nullptr ? prob[at] : TermsOf(team, x, row).Probability(x[at]);
-    // A comparison that keeps not-a-number, so that a diverged net shows.
+    // Written so that NaN is kept and a diverged net is noticed.
     const Dtype loss = -std::log(value < FLT_MIN ? static_cast<Dtype>(FLT_MIN) : value);
     if (team.first == 0) losses[p] = class_weights != nullptr ? loss * class_weights[label] : loss;
   });

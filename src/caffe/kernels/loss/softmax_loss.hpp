@@ -9,14 +9,15 @@ namespace caffe {
 namespace kernels {
 
 /// losses[p] = -log(max(softmax of p at its label, smallest normal float)), 0 where the label is
-/// ignored, not a number where it is no class; times class_weights[label], unless that is null.
-/// `prob` is the softmax of x, or null: derived from x with the same result.
+/// ignored, NaN where it is not a class. It is multiplied by class_weights[label] unless
+/// class_weights is null. `prob` is the softmax of x. If it is null, it is computed from x with the
+/// same result.
 template <typename Dtype>
 void SoftmaxLosses(const DeviceContext& context, const ScoreShape& shape, const Dtype* x,
                    const Dtype* prob, const Labels<Dtype>& labels, const Dtype* class_weights,
                    Dtype* losses);
-/// dx = (prob - 1 at the label) * weight[0] / normalizer, 0 where the label is ignored; times
-/// class_weights[label], unless that is null. dx may be prob.
+/// dx = (prob - 1 at the label) * weight[0] / normalizer, 0 where the label is ignored. It is
+/// multiplied by class_weights[label] unless class_weights is null. dx may be prob.
 template <typename Dtype>
 void SoftmaxLossBackward(const DeviceContext& context, const ScoreShape& shape, const Dtype* prob,
                          const Labels<Dtype>& labels, const Normalizer& normalizer,

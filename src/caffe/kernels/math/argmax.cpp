@@ -7,7 +7,7 @@ namespace kernels {
 
 namespace {
 
-/// A score and its class. No class: nothing, below all others.
+/// A score and its class. A class of -1 means none and ranks below all others.
 template <typename Dtype>
 struct Ranked {
   Dtype value;
@@ -31,7 +31,7 @@ void HighestScores(const DeviceContext& context, const ScoreShape& shape, int64_
     const int64_t first = p / shape.inner * stride * shape.inner + p % shape.inner;
     Ranked<Dtype> last{0, -1};
     for (int64_t k = 0; k < top_k; ++k) {
-      // The highest below the last: nothing is sorted, so that no memory is needed.
+      // Finds the highest score below the last one. Unlike sorting, this needs no memory.
       Ranked<Dtype> best{0, -1};
       for (int64_t c = team.first; c < shape.classes; c += team.step) {
         const Ranked<Dtype> score{scores[row.begin + c * row.step], c};

@@ -7,9 +7,9 @@
 namespace caffe {
 namespace kernels {
 
-/// The `top_k` highest scores of each position, highest first; of equal ones that of the higher
-/// class, and not-a-number before all others. The k-th of position (o, i) is at
-/// (o * stride + k) * inner + i of `classes` and of `values`, where they are not null.
+/// Writes the `top_k` highest scores of each position to `values` and their classes to `classes`,
+/// highest first. Of equal scores the higher class comes first; NaN comes before all others. The
+/// k-th entry of position (o, i) is at (o * stride + k) * inner + i. Either output may be null.
 template <typename Dtype>
 void HighestScores(const DeviceContext& context, const ScoreShape& shape, int64_t top_k,
                    const Dtype* scores, int64_t stride, Dtype* classes, Dtype* values);

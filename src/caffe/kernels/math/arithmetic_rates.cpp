@@ -14,8 +14,8 @@ namespace caffe {
 namespace {
 
 constexpr int kRuns = 5;
-/// Sizes grow until a run takes this long, so that neither a launch nor caches count, and until
-/// they are as large as the fastest device wants them.
+/// The sizes below are tried in order until a run takes this long, so that launches and caches do
+/// not matter. The last ones are large enough for the fastest devices.
 constexpr double kLongEnough = 5e-3;
 constexpr int64_t kSides[] = {768, 1536, 4096};
 constexpr int64_t kVectors[] = {int64_t{8} << 20, int64_t{64} << 20};
@@ -34,7 +34,7 @@ double Seconds(const Run& run) {
   return std::max(fastest, 1e-9);
 }
 
-/// Sets what may be rounded, for as long as it lives.
+/// Sets library_settings().tf32 while this object exists.
 class Rounding {
  public:
   explicit Rounding(Tf32 tf32) : before_(std::exchange(library_settings().tf32, tf32)) {}
@@ -52,7 +52,7 @@ double ProductRate(const DeviceContext& context, Tf32 tf32) {
   double rate = 0;
   for (const int64_t side : kSides) {
     Blob<float> a({2, static_cast<int>(side), static_cast<int>(side)}), b(a.shape());
-    // A GPU multiplies zeros faster than numbers.
+    // Not zeros, which a GPU multiplies faster.
     float* const values = a.mutable_cpu_data();
     for (int i = 0; i < a.count(); ++i) values[i] = static_cast<float>(i % 17) / 16;
     const float* const x = Data(context, a);

@@ -8,7 +8,7 @@
 namespace caffe {
 namespace kernels {
 
-/// f = a * x + y, where x, y and f are rows x length and a has one value for each row; f may lie on
+/// f = a * x + y, where x, y and f are rows x length and a has one value for each row; f may alias
 /// x or y.
 template <typename Dtype>
 void AxpyRows(const DeviceContext& context, int64_t rows, int64_t length, const Dtype* a,

@@ -10,7 +10,7 @@
 namespace caffe {
 namespace kernels {
 
-// All arrays but the bias are of `shape`; that has one value per channel.
+// All arrays except the bias have shape `shape`; the bias has one value per channel.
 
 /// y = x + bias; y may be x.
 template <typename Dtype>

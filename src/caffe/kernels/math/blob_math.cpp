@@ -15,7 +15,7 @@ void SumMagnitudes(const DeviceContext& context, int64_t n, const Dtype* x, Dtyp
       [=] LAYRUB_HOST_DEVICE(int64_t, Dtype total) { sum[0] = total; });
 }
 
-/// One number that a kernel writes on the device.
+/// A number in device memory, written by a kernel.
 template <typename Dtype>
 class DeviceNumber {
  public:

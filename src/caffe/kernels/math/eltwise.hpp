@@ -1,7 +1,7 @@
 #ifndef CAFFE_KERNELS_MATH_ELTWISE_HPP_
 #define CAFFE_KERNELS_MATH_ELTWISE_HPP_
 
-// Arithmetic on arrays of equal length, each in one pass: an output may lie on any input of the
+// Arithmetic on arrays of equal length, each in one pass: an output may alias any input of the
 // same element type.
 
 #include <cstdint>

@@ -15,15 +15,15 @@ struct ExpFunction {
   Dtype outer;
 };
 
-/// y may lie on x. `copy`, unless null, receives y.
+/// y may alias x. `copy`, unless null, receives y.
 template <typename Dtype>
 void ExpForward(const DeviceContext& context, int64_t n, const ExpFunction<Dtype>& function,
                 const Dtype* x, Dtype* y, Dtype* copy);
-/// dx = dy * inner * y; dx may lie on x or dy.
+/// dx = dy * inner * y; dx may alias x or dy.
 template <typename Dtype>
 void ExpBackward(const DeviceContext& context, int64_t n, const ExpFunction<Dtype>& function,
                  const Dtype* x, const Dtype* dy, Dtype* dx);
-/// The same bits from y; dx may lie on y or dy.
+/// Computes the same bits as ExpBackward, from y; dx may alias y or dy.
 template <typename Dtype>
 void ExpBackwardFromY(const DeviceContext& context, int64_t n, const ExpFunction<Dtype>& function,
                       const Dtype* y, const Dtype* dy, Dtype* dx);

@@ -20,8 +20,8 @@ CBLAS_TRANSPOSE Blas(Transpose transpose) {
 }
 
 #ifndef CPU_ONLY
-/// By columns, as cuBLAS counts: what is a row-major C is its transpose there, and the factors
-/// change places.
+/// cuBLAS matrices are column-major: it computes the transpose of a row-major C, with the factors
+/// swapped.
 void CublasBatch(const GemmBatch& batch, cublasOperation_t tb, cublasOperation_t ta, int n, int m,
                  int k, float alpha, const float* b, int ldb, const float* a, int lda, float beta,
                  float* c) {
@@ -64,7 +64,7 @@ void BatchedGemm(const DeviceContext& context, const GemmBatch& batch, Transpose
 #ifndef CPU_ONLY
   if (context.launch) {
     const bool ta = trans_a == Transpose::kYes, tb = trans_b == Transpose::kYes;
-    const int row = std::max(inner, 1);  // what cuBLAS takes where there are none
+    const int row = std::max(inner, 1);  // cuBLAS does not accept 0
     CublasBatch(batch, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, columns,
                 rows, inner, alpha, b, tb ? row : columns, a, ta ? rows : row, beta, c);
     return;

@@ -11,20 +11,20 @@ namespace kernels {
 enum class Transpose { kNo, kYes };
 
 /// C = alpha * op(A) * op(B) + beta * C; all matrices dense and row-major, op(A) is m x k, op(B) k
-/// x n, C m x n. C is not read when beta is 0. By BLAS or, on a GPU, cuBLAS. Aborts when a
-/// dimension exceeds what BLAS can count.
+/// x n, C m x n. C is not read when beta is 0. Uses BLAS or, on a GPU, cuBLAS. Aborts if a
+/// dimension exceeds the range of BLAS integers.
 template <typename Dtype>
 void Gemm(const DeviceContext& context, Transpose trans_a, Transpose trans_b, int64_t m, int64_t n,
           int64_t k, Dtype alpha, const Dtype* a, const Dtype* b, Dtype beta, Dtype* c);
 
-/// `count` products: each matrix lies so many values behind the same one of the product before; all
-/// share a matrix whose step is 0.
+/// `count` products. The steps are the distances, in values, between the matrices of consecutive
+/// products; with a step of 0 all products share the matrix.
 struct GemmBatch {
   int64_t count;
   int64_t a_step, b_step, c_step;
 };
 
-/// Gemm for each product of `batch`; on a GPU in one launch. The C lie apart.
+/// Gemm for each product of `batch`; on a GPU in one launch. The matrices C must not overlap.
 template <typename Dtype>
 void BatchedGemm(const DeviceContext& context, const GemmBatch& batch, Transpose trans_a,
                  Transpose trans_b, int64_t m, int64_t n, int64_t k, Dtype alpha, const Dtype* a,

@@ -16,11 +16,11 @@ struct LogFunction {
   Dtype shift;
 };
 
-/// y may lie on x. `copy`, unless null, receives x.
+/// y may alias x. `copy`, unless null, receives x.
 template <typename Dtype>
 void LogForward(const DeviceContext& context, int64_t n, const LogFunction<Dtype>& function,
                 const Dtype* x, Dtype* y, Dtype* copy);
-/// dx = dy * outer * scale / (shift + scale * x); dx may lie on x or dy.
+/// dx = dy * outer * scale / (shift + scale * x); dx may alias x or dy.
 template <typename Dtype>
 void LogBackward(const DeviceContext& context, int64_t n, const LogFunction<Dtype>& function,
                  const Dtype* x, const Dtype* dy, Dtype* dx);

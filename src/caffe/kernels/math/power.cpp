@@ -9,7 +9,7 @@ namespace kernels {
 
 namespace {
 
-/// With power p and y = u ^ p, u ^ (p - 1) = y ^ ((p - 1) / p).
+/// With y = u ^ p, u ^ (p - 1) = y ^ ((p - 1) / p).
 template <typename Dtype>
 Dtype ExponentOfY(Dtype power) {
   return (power - 1) / power;
@@ -24,7 +24,7 @@ LAYRUB_HOST_DEVICE Dtype Raise(Dtype base, Dtype exponent) {
   return std::pow(base, exponent);
 }
 
-/// shift + scale * x; a scale of 0 makes a constant of whatever x is.
+/// shift + scale * x; with a scale of 0 it is constant, even if x is not finite.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE Dtype Base(const PowerFunction<Dtype>& f, Dtype x) {
   return f.scale == 0 ? f.shift : f.shift + f.scale * x;
@@ -55,7 +55,7 @@ void PowerBackward(const DeviceContext& context, int64_t n, const PowerFunction<
   const PowerFunction<Dtype> f = function;
   const Dtype slope = f.Slope();
   if (f.DerivesFromY()) {
-    // By way of y, for the bits that y itself would give.
+    // Computes y first, to get the same bits as PowerBackwardFromY.
     const Dtype exponent = ExponentOfY(f.power);
     ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
       dx[i] = slope * Raise(Raise(Base(f, x[i]), f.power), exponent) * dy[i];

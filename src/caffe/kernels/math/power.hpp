@@ -15,25 +15,26 @@ struct PowerFunction {
   Dtype scale;
   Dtype shift;
 
-  /// The factor in front of the derivative.
+  /// The constant factor of the derivative.
   Dtype Slope() const { return power * scale; }
   /// The derivative is Slope() everywhere.
   bool IsLinear() const { return Slope() == 0 || power == 1; }
-  /// The derivative is Slope() times an integer power of y, and so known from y alone: with
-  /// another exponent, the sign of shift + scale * x would be lost.
+  /// Whether the derivative can be computed from y alone, as Slope() times an integer power of y.
+  /// With another exponent the sign of shift + scale * x would be lost.
   bool DerivesFromY() const;
 };
 
-/// y may lie on x. `copy`, unless null, receives x.
+/// y may alias x. `copy`, unless null, receives x.
 template <typename Dtype>
 void PowerForward(const DeviceContext& context, int64_t n, const PowerFunction<Dtype>& function,
                   const Dtype* x, Dtype* y, Dtype* copy);
 
-/// dx for a function that is not linear. dx may lie on x or dy.
+/// dx for a function that is not linear. dx may alias x or dy.
 template <typename Dtype>
 void PowerBackward(const DeviceContext& context, int64_t n, const PowerFunction<Dtype>& function,
                    const Dtype* x, const Dtype* dy, Dtype* dx);
-/// The same bits from y, for a function that derives from y. dx may lie on y or dy.
+/// Computes the same bits as PowerBackward, from y, for a function that DerivesFromY. dx may alias
+/// y or dy.
 template <typename Dtype>
 void PowerBackwardFromY(const DeviceContext& context, int64_t n,
                         const PowerFunction<Dtype>& function, const Dtype* y, const Dtype* dy,

@@ -15,7 +15,7 @@ enum class Summand { kValue, kAbsolute, kSquare };
 template <typename Dtype>
 void SumRows(const DeviceContext& context, int64_t rows, int64_t columns, Summand summand,
              Dtype coeff, const Dtype* x, Dtype* y);
-/// dx of the same. x is not read, and may be null, for kValue. dx may be x.
+/// dx = the gradient of SumRows. For kValue x is not read and may be null. dx may be x.
 template <typename Dtype>
 void SumRowsBackward(const DeviceContext& context, int64_t rows, int64_t columns, Summand summand,
                      Dtype coeff, const Dtype* x, const Dtype* dy, Dtype* dx);

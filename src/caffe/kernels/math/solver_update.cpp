@@ -23,19 +23,19 @@ enum class Rule : uint8_t {
   kSubtract
 };
 
-/// What a rule is given, in the order of its function's parameters.
+/// The numeric arguments of a rule, in the order of its function's parameters.
 template <typename Dtype>
 struct Numbers {
   Dtype a = 0, b = 0, c = 0, d = 0;
 };
 
-/// The arrays of a parameter. Rules with one of history, or of squares, have it first.
+/// The arrays of a parameter. A rule with one array of history or squares uses `first`.
 template <typename Dtype>
 struct Arrays {
   Dtype *weight, *gradient, *first, *second;
 };
 
-/// What they hold at one index.
+/// The values of Arrays at one index.
 template <typename Dtype>
 struct Values {
   Dtype weight, gradient, first, second;
@@ -46,7 +46,7 @@ LAYRUB_HOST_DEVICE Dtype Sign(Dtype x) {
   return static_cast<Dtype>((x > 0) - (x < 0));
 }
 
-/// The one place that knows what a rule does.
+/// Applies a rule to one element. All paths use this function.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE void Apply(Rule rule, const Numbers<Dtype>& numbers, Values<Dtype>* values) {
   const Dtype a = numbers.a, b = numbers.b, c = numbers.c, g = values->gradient;
@@ -107,7 +107,7 @@ LAYRUB_HOST_DEVICE constexpr bool HasFirst(Rule rule) {
 }
 LAYRUB_HOST_DEVICE constexpr bool WritesWeight(Rule rule) { return rule == Rule::kSubtract; }
 
-/// One rule by itself, which touches no array that the rule has not.
+/// Applies one rule, without access to arrays that the rule does not use.
 template <Rule rule, typename Dtype>
 struct FromArrays {
   Numbers<Dtype> numbers;
@@ -140,7 +140,7 @@ void ForEach(const DeviceContext& context, int64_t n, const Numbers<Dtype>& numb
   ParallelFor(context, n, FromArrays<rule, Dtype>{numbers, arrays}, ToArrays<rule, Dtype>{arrays});
 }
 
-/// Of one parameter: Normalize, Regularize, ComputeUpdateValue, Update.
+/// Steps of one parameter: Normalize, Regularize, ComputeUpdateValue, Update.
 constexpr int kMostSteps = 4;
 
 template <typename Dtype>
@@ -149,7 +149,7 @@ struct UpdateStep {
   Numbers<Dtype> numbers;
 };
 
-/// One rule over the values [begin, end), on the CPU.
+/// Applies one rule to the values [begin, end), on the CPU.
 template <Rule rule, typename Dtype>
 void RunRule(const Numbers<Dtype>& numbers, const Arrays<Dtype>& arrays, int64_t begin,
              int64_t end) {
@@ -173,7 +173,7 @@ void RunStep(const UpdateStep<Dtype>& step, const Arrays<Dtype>& arrays, int64_t
 template <typename Dtype>
 struct GatheredUpdate {
   int64_t n;
-  Arrays<Dtype> arrays;  ///< null: no step has it
+  Arrays<Dtype> arrays;  ///< null if no step uses the array
   int count;
   UpdateStep<Dtype> steps[kMostSteps];
 
@@ -185,7 +185,7 @@ struct GatheredUpdate {
   }
 };
 
-/// As many as the parameters of a kernel have room for on every GPU.
+/// Bytes of kernel parameters that every GPU allows.
 constexpr size_t kMostBytes = 4000;
 template <typename Dtype>
 constexpr int kMostUpdates = static_cast<int>(kMostBytes /
@@ -198,7 +198,7 @@ struct UpdateTable {
   GatheredUpdate<Dtype> updates[kMostUpdates<Dtype>];
 };
 
-/// On the CPU: values of a tile, whose arrays are in a core's first cache while all steps use them.
+/// Values per tile on the CPU. A tile stays in the first-level cache while all steps use it.
 constexpr int64_t kTile = 1024;
 
 template <typename Dtype>
@@ -210,8 +210,8 @@ void RunInTiles(const GatheredUpdate<Dtype>& update) {
 }
 
 #if LAYRUB_LAUNCHES
-/// Elements of a block.
-constexpr int kBlockValues = kBlock * kAtOnce;
+/// Elements per block.
+constexpr int kBlockValues = kBlock * kElementsPerThread;
 
 template <typename Dtype>
 __global__ void __launch_bounds__(kBlock) UpdateKernel(const UpdateTable<Dtype> table) {
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(kBlock) UpdateKernel(const UpdateTable<Dtype> 
   const Arrays<Dtype> arrays = update.arrays;
   const bool weight = update.Writes(true), gradient = update.Writes(false);
   const int64_t begin = int64_t{block - table.first_block[at]} * kBlockValues + threadIdx.x;
-  for (int k = 0; k < kAtOnce; ++k) {
+  for (int k = 0; k < kElementsPerThread; ++k) {
     const int64_t i = begin + k * kBlock;
     if (i >= update.n) return;
     Values<Dtype> values{0, arrays.gradient[i], 0, 0};
@@ -239,7 +239,7 @@ __global__ void __launch_bounds__(kBlock) UpdateKernel(const UpdateTable<Dtype> 
 }
 #endif
 
-/// False where both are and differ.
+/// Sets *with to `array` if it is null. Returns false if both are set and differ.
 template <typename Dtype>
 bool Join(Dtype* array, Dtype** with) {
   if (array == nullptr || *with == array) return true;
@@ -266,7 +266,7 @@ class UpdateBatch<Dtype>::Gathered {
   void Finish() {
     if (table_.count == 0) return;
     UpdateTable<Dtype> table = table_;
-    table_.count = 0;  // the launch asks for what is deferred
+    table_.count = 0;  // cleared first, because the launch finishes deferred work
     if (!context_.launch) {
       const HostKernel scope(context_);
       for (int i = 0; i < table.count; ++i) RunInTiles(table.updates[i]);
@@ -286,7 +286,8 @@ class UpdateBatch<Dtype>::Gathered {
   int64_t launches = 0;
 
  private:
-  /// Adds the step to the update that came last if it is of the same parameter.
+  /// Appends the step to the last update if it belongs to the same parameter. Returns whether it
+  /// did.
   bool Continues(int64_t n, const UpdateStep<Dtype>& step, const Arrays<Dtype>& arrays) {
     if (table_.count == 0) return false;
     GatheredUpdate<Dtype>& last = table_.updates[table_.count - 1];

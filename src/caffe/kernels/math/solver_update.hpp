@@ -1,7 +1,7 @@
 #ifndef CAFFE_KERNELS_MATH_SOLVER_UPDATE_HPP_
 #define CAFFE_KERNELS_MATH_SOLVER_UPDATE_HPP_
 
-// One parameter's share of a solver step. Arrays of n values that do not overlap.
+// The parts of a solver step, for one parameter. All arrays have n values and do not overlap.
 
 #include <cstdint>
 #include <memory>
@@ -28,7 +28,7 @@ template <typename Dtype>
 void SgdUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype momentum, Dtype* gradient,
                Dtype* history);
 /// next = momentum * history + rate * gradient; gradient = (1 + momentum) * next - momentum *
-/// history; history = next: the step of momentum, and the next one's share of it in advance
+/// history; history = next. This applies the momentum step and looks ahead to the next one's share.
 template <typename Dtype>
 void NesterovUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype momentum,
                     Dtype* gradient, Dtype* history);
@@ -55,17 +55,18 @@ void AdamUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay
 template <typename Dtype>
 void SubtractStep(const DeviceContext& context, int64_t n, const Dtype* step, Dtype* weight);
 
-/// While it lives, calls of the functions above by its thread are gathered: the steps of one
-/// parameter, one after the other, become one pass over its arrays, and on a GPU many parameters
-/// one kernel. The bits are those of a kernel for each step. They run before any other kernel
-/// (DeferredWork), and by Finish; what is left when an error ends the object's life is dropped.
+/// While this object exists, calls of the functions above by its thread are collected. Consecutive
+/// steps of one parameter become one pass over its arrays; on a GPU many parameters share one
+/// kernel. The results have the same bits as one kernel per step. The collected steps run before
+/// any other kernel (DeferredWork) and in Finish. Steps that are still pending when the object is
+/// destroyed, after an error, are dropped.
 template <typename Dtype>
 class UpdateBatch : public DeferredWork {
  public:
   UpdateBatch();
   virtual ~UpdateBatch();
   void Finish() override;
-  /// How many kernels it has launched on a GPU.
+  /// Number of kernels launched on a GPU.
   int64_t launches() const;
 
   class Gathered;
@@ -79,12 +80,12 @@ class UpdateBatch : public DeferredWork {
 /// sum[0] = sum of x * x
 template <typename Dtype>
 void SumSquares(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* sum);
-/// norm[0] = root of the sum of n squares; factor[0] = what makes it `limit`; 1 where it is no
-/// more, or not a number
+/// norm[0] = the root of the sum of squares[0 .. n). factor[0] = limit / norm[0], or 1 if the norm
+/// does not exceed `limit` or is NaN.
 template <typename Dtype>
 void ClipFactor(const DeviceContext& context, int64_t n, const Dtype* squares, Dtype limit,
                 Dtype* norm, Dtype* factor);
-/// gradient *= factor[0]; nothing is touched where that is 1
+/// gradient *= factor[0]; the gradient is not accessed if that is 1
 template <typename Dtype>
 void ScaleBy(const DeviceContext& context, int64_t n, const Dtype* factor, Dtype* gradient);
 

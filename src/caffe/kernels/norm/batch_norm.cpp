@@ -9,14 +9,14 @@ namespace caffe {
 namespace kernels {
 namespace {
 
-/// One normalised value. Every form goes through this expression, so that all give the same bits.
+/// Returns a normalised value. Every variant uses this expression, so that all give the same bits.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE inline Dtype Normalized(Dtype x, Dtype mean, Dtype inverse) {
   return (x - mean) * inverse;
 }
 
-/// What the values of some channels become, and the normalised values. A step that is left out has
-/// the constants that change no bit: x * 1, x + -0.
+/// The new values and the normalised values of some channels. A skipped step uses constants that
+/// change no bit: x * 1, x + -0.
 template <typename Dtype, int kLanes>
 struct NormalizedChannels {
   const Dtype* x;
@@ -48,22 +48,22 @@ struct NormalizedValues {
   }
 };
 
-/// What a backward has of an element.
+/// The gradients of an element in a backward pass.
 template <typename Dtype>
 struct ElementGradient {
   Dtype normalised;
-  Dtype g;  ///< the derivative of what the rectifier was given
-  Dtype h;  ///< that of the normalised value before means are subtracted
+  Dtype g;  ///< the derivative of the rectifier's input
+  Dtype h;  ///< the derivative of the normalised value, before means are subtracted
 };
 
-/// ElementGradient of the elements of some channels. A step that is left out has the constants that
-/// change no bit of what is used.
+/// Computes ElementGradient for elements of some channels. A skipped step uses constants that
+/// change no bit of the values in use.
 template <typename Dtype, int kLanes>
 struct ChannelGradients {
   const Dtype* values;
   const Dtype* dy;
-  Dtype mean[kLanes], inverse[kLanes];  // make normalised values of `values`
-  Dtype factor[kLanes], bias[kLanes];   // and of those something as positive as what was rectified
+  Dtype mean[kLanes], inverse[kLanes];  // normalise `values`
+  Dtype factor[kLanes], bias[kLanes];   // give the sign of the rectifier's input
   Dtype scale[kLanes], slope;
 
   LAYRUB_HOST_DEVICE ChannelGradients(const NormalizedSource<Dtype>& source,
@@ -72,7 +72,7 @@ struct ChannelGradients {
       : values(source.rectified != nullptr ? source.rectified : source.values),
         dy(gradient),
         slope(after.rectify ? after.slope : Dtype(1)) {
-    if (values == nullptr) values = dy;  // nothing that is wanted depends on them
+    if (values == nullptr) values = dy;  // no wanted output depends on them
     const bool computed = source.rectified == nullptr;
     for (int lane = 0; lane < kLanes; ++lane) {
       const int64_t c = channel + lane;
@@ -91,7 +91,7 @@ struct ChannelGradients {
   }
 };
 
-/// What a backward is given.
+/// The inputs of a backward pass.
 template <typename Dtype>
 struct GradientSource {
   NormalizedSource<Dtype> source;
@@ -104,7 +104,7 @@ struct GradientSource {
   }
 };
 
-/// The sums that a backward wants of a channel.
+/// The sums over a channel in a backward pass.
 template <typename Dtype, int kSums>
 struct GradientSums : GradientSource<Dtype> {
   template <int kLanes>
@@ -125,7 +125,7 @@ struct GradientSums : GradientSource<Dtype> {
   }
 };
 
-/// dx of a channel.
+/// Computes dx of a channel.
 template <typename Dtype>
 struct NormalizedGradient : GradientSource<Dtype> {
   const Dtype *mean_h, *mean_product;

@@ -10,10 +10,11 @@
 namespace caffe {
 namespace kernels {
 
-// Each channel of an array of a ChannelShape is normalised on its own.
+// Normalises each channel of an array of a ChannelShape separately.
 
-/// Values that follow those of batches: value = keep * value + weight * the batch's, the variance
-/// by variance_weight. `count`, a single value, unless null: keep * count + 1. Null `mean`: none.
+/// Running statistics, updated by each batch: value = keep * value + weight * batch value, where
+/// weight is mean_weight or variance_weight. `count`, a single value, becomes keep * count + 1
+/// unless it is null. A null `mean` means that there are no running statistics.
 template <typename Dtype>
 struct RunningStatistics {
   Dtype keep = 0, mean_weight = 0, variance_weight = 0;
@@ -22,7 +23,7 @@ struct RunningStatistics {
   Dtype* count = nullptr;
 };
 
-/// mean and variance = the running sums divided by `count`; zero when that is zero.
+/// mean and variance = the running sums divided by `count`; zero if that is zero.
 template <typename Dtype>
 void AverageStatistics(const DeviceContext& context, int64_t channels, const Dtype* mean_sum,
                        const Dtype* variance_sum, const Dtype* count, Dtype* mean, Dtype* variance);
@@ -32,64 +33,65 @@ template <typename Dtype>
 void InverseDeviation(const DeviceContext& context, int64_t channels, Dtype epsilon,
                       const Dtype* variance, Dtype* inverse);
 
-/// What follows the normalisation: y = normalised * scale + bias, with a value of each for every
-/// channel, then ReluForward's. A step is left out where its pointer is null or its flag false.
+/// The steps after the normalisation: y = normalised * scale + bias, with one scale and one bias
+/// per channel, then ReluForward. A step is skipped if its pointer is null or its flag false.
 template <typename Dtype>
 struct AfterNormalizing {
   const Dtype* scale = nullptr;
-  const Dtype* bias = nullptr;  ///< null without a scale
+  const Dtype* bias = nullptr;  ///< must be null if scale is
   bool rectify = false;
-  Dtype slope = 0;  ///< of what is below zero
+  Dtype slope = 0;  ///< slope of the rectifier below zero
 };
 
-/// y = (x - mean) * inverse, then `after`. `copy`, unless null, receives the normalised values. y
-/// or copy may be x.
+/// y = (x - mean) * inverse, then applies `after`. `copy`, unless null, receives the normalised
+/// values. y or copy may be x.
 template <typename Dtype>
 void Normalize(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
                const Dtype* mean, const Dtype* inverse, const AfterNormalizing<Dtype>& after,
                Dtype* y, Dtype* copy);
 
-/// How a variance becomes the inverse of a deviation.
+/// How the inverse deviation is computed from a variance.
 enum class Epsilon : uint8_t {
   kOfVariance,   ///< 1 / sqrt(variance + epsilon)
   kOfDeviation,  ///< 1 / (sqrt(variance) + epsilon)
 };
 
-/// Normalize with the statistics of x, which it makes: mean = each channel's mean, inverse from its
-/// variance, the mean squared deviation from that, which `running` follows.
+/// Normalize with the statistics of x, which it computes: `mean` receives each channel's mean and
+/// `inverse` its inverse deviation, from the mean squared deviation. Updates `running`.
 template <typename Dtype>
 void NormalizeBatch(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
                     Epsilon of, Dtype epsilon, const RunningStatistics<Dtype>& running, Dtype* mean,
                     Dtype* inverse, const AfterNormalizing<Dtype>& after, Dtype* y, Dtype* copy);
 
-/// The normalised values that a backward needs, as they are stored: those values themselves (`mean`
-/// null), or x, from which they are computed again.
+/// Where a backward pass finds the normalised values: either stored (`mean` is null), or recomputed
+/// from x.
 template <typename Dtype>
 struct NormalizedSource {
-  const Dtype* values = nullptr;  ///< null: they are not needed
+  const Dtype* values = nullptr;  ///< null if not needed
   const Dtype* mean = nullptr;
   const Dtype* inverse = nullptr;
-  /// What was rectified is positive where this is; null: it is computed again from the values.
+  /// Positive exactly where the rectifier's input is. If null, that is recomputed from `values`.
   const Dtype* rectified = nullptr;
 };
 
-/// What a backward makes; a null pointer is not wanted. `scale` and `bias` may be the same sums.
+/// The outputs of a backward pass; null pointers are skipped. `scale` and `bias` may be the same
+/// sums.
 template <typename Dtype>
 struct NormalizeGradients {
-  Accumulator<Dtype> scale, bias;  ///< a value a channel
+  Accumulator<Dtype> scale, bias;  ///< one value per channel
   Dtype* dx = nullptr;             ///< may be dy or source.values
 };
 
-/// With g the derivative of what the rectifier was given, or dy without one: adds the sums of g *
-/// normalised to `scale` and of g to `bias`, and with h = g * scale, or g, makes dx = (h - mean(h)
-/// - mean(h * normalised) * normalised) * inverse; means and sums are those of a channel.
-/// `workspace`: 2 * channels values, if dx is wanted.
+/// Let g be the derivative of the rectifier's input (dy without a rectifier), and h = g * scale (g
+/// without a scale). Adds the sums of g * normalised to `scale` and of g to `bias`, and sets
+/// dx = (h - mean(h) - mean(h * normalised) * normalised) * inverse. Means and sums are per
+/// channel. `workspace` has 2 * channels values if dx is wanted.
 template <typename Dtype>
 void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
                        const NormalizedSource<Dtype>& source, const AfterNormalizing<Dtype>& after,
                        const Dtype* dy, const NormalizeGradients<Dtype>& gradients,
                        Dtype* workspace);
-/// The same with constant statistics: dx = h * inverse.
+/// NormalizeBackward with constant statistics: dx = h * inverse.
 template <typename Dtype>
 void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape& shape,
                                const NormalizedSource<Dtype>& source,

@@ -8,15 +8,15 @@ namespace caffe {
 namespace kernels {
 namespace {
 
-/// The norm of value i of the array, a blob's: 32 bits hold its indices and divide faster.
+/// The norm of value i. Uses 32 bits, which hold any index of a blob and divide faster.
 LAYRUB_HOST_DEVICE inline int64_t NormOf(const L2Shape& shape, int64_t i) {
   const auto at = static_cast<uint32_t>(i), inner = static_cast<uint32_t>(shape.inner);
   const uint32_t item = at / (static_cast<uint32_t>(shape.channels) * inner);
   return shape.whole_items ? item : item * inner + at % inner;
 }
 
-/// For each norm: store(norm, sum over its values of map(channel, value)), where `value` is the
-/// index into the array.
+/// For each norm, calls store(norm, sum over its values of map(channel, value)), where `value` is
+/// an index into the array.
 template <typename Dtype, typename Map, typename Store>
 void SumNorms(const DeviceContext& context, const L2Shape& shape, Map map, Store store) {
   const L2Shape s = shape;
@@ -37,7 +37,7 @@ void SumNorms(const DeviceContext& context, const L2Shape& shape, Map map, Store
   });
 }
 
-/// body(channel, norm, value) for all values.
+/// Calls body(channel, norm, value) for all values.
 template <typename Body>
 void ForValues(const DeviceContext& context, const L2Shape& shape, Body body) {
   const L2Shape s = shape;

@@ -16,10 +16,10 @@ namespace kernels {
 
 namespace {
 
-/// How many rows of one kind are needed at the same time.
+/// Number of rows of one kind that are needed at the same time.
 int WindowRows(const LrnGrid& grid) { return std::min(2 * grid.length_pad + 1, grid.length); }
 
-/// The most recent `slots` rows of a sequence: row r lies in slot r % slots.
+/// The last `slots` rows of a sequence: row r is in slot r % slots.
 template <typename Dtype>
 struct RowRing {
   Dtype* base;
@@ -28,25 +28,25 @@ struct RowRing {
   LAYRUB_HOST_DEVICE Dtype* Row(int r) const { return base + r % slots * width; }
 };
 
-/// Where one grid's rows are kept in its part of the workspace, one behind the other.
+/// The layout of one grid's part of the workspace.
 template <typename Dtype>
 struct LrnRows {
   RowRing<Dtype> squares;  ///< sums of squares along a row's windows
-  Dtype* values;           ///< one row, before it is summed along
-  Dtype* sums;             ///< one row, summed over whole windows
-  RowRing<Dtype> factors;  ///< s ^ -beta; backward only, as is `terms`
+  Dtype* values;           ///< one row, before SumAlongRow
+  Dtype* sums;             ///< one row of sums over whole windows
+  RowRing<Dtype> factors;  ///< s ^ -beta; like `terms`, for backward only
   RowRing<Dtype> terms;    ///< dy * x * s ^ (-beta - 1), summed along a row's windows
 
-  LAYRUB_HOST_DEVICE LrnRows(Dtype* scratch, int64_t width, int slots)
-      : squares{scratch, width, slots},
-        values(scratch + slots * width),
+  LAYRUB_HOST_DEVICE LrnRows(Dtype* workspace, int64_t width, int slots)
+      : squares{workspace, width, slots},
+        values(workspace + slots * width),
         sums(values + width),
         factors{sums + width, width, slots},
         terms{factors.base + slots * width, width, slots} {}
 };
 
-// The columns of a row that one thread works on: first(), first() + step(), ... below `end`. `pad`:
-// windows along the row are as much wider to both sides, and within [begin, end).
+// The columns of a row that one thread handles: first(), first() + step(), ... below `end`. Windows
+// along the row extend `pad` columns to both sides, clipped to [begin, end).
 
 /// All of [begin, end).
 struct Segment {
@@ -56,7 +56,7 @@ struct Segment {
   int begin, end, pad;
 };
 
-/// The part of one thread of a team that has them all.
+/// One thread's share of the columns [begin, end), which a team handles together.
 struct PartOfTeam {
   LAYRUB_HOST_DEVICE int first() const { return static_cast<int>(team.first); }
   LAYRUB_HOST_DEVICE int step() const { return static_cast<int>(team.step); }
@@ -67,7 +67,7 @@ struct PartOfTeam {
 
 template <typename Dtype>
 LAYRUB_HOST_DEVICE inline Dtype InversePower(Dtype s, Dtype beta) {
-  if (beta == Dtype(0.75)) {  // usual, and pow is slow
+  if (beta == Dtype(0.75)) {  // the common value; pow is slow
     const Dtype root = std::sqrt(s);
     return 1 / (root * std::sqrt(root));
   }
@@ -78,7 +78,7 @@ LAYRUB_HOST_DEVICE inline Dtype InversePower(Dtype s, Dtype beta) {
 template <typename Columns, typename Dtype>
 LAYRUB_HOST_DEVICE inline void SumAlongRow(const Columns& columns, const Dtype* values,
                                            Dtype* sums) {
-  columns.Sync();  // all of `values` are there
+  columns.Sync();  // all `values` have been written
   for (int i = columns.first(); i < columns.end; i += columns.step()) {
     const int from = i - columns.pad < columns.begin ? columns.begin : i - columns.pad;
     const int to = i + columns.pad < columns.end ? i + columns.pad : columns.end - 1;
@@ -86,16 +86,16 @@ LAYRUB_HOST_DEVICE inline void SumAlongRow(const Columns& columns, const Dtype* 
     for (int j = from; j <= to; ++j) sum += values[j];
     sums[i] = sum;
   }
-  columns.Sync();  // and have been read
+  columns.Sync();  // all `values` have been read
 }
 
-/// sums = the rows of `ring` in the window around row r, added up.
+/// sums = the sum of the rows of `ring` in the window around row r.
 template <typename Columns, typename Dtype>
 LAYRUB_HOST_DEVICE inline void SumRows(const LrnGrid& grid, const Columns& columns,
                                        const RowRing<Dtype>& ring, int r, Dtype* sums) {
   const int from = r < grid.length_pad ? 0 : r - grid.length_pad;
   const int to = grid.length - 1 - r < grid.length_pad ? grid.length - 1 : r + grid.length_pad;
-  if (columns.step() > 1 || columns.end - columns.begin == 1) {  // a GPU's: in a register
+  if (columns.step() > 1 || columns.end - columns.begin == 1) {  // on a GPU: sums in a register
     for (int i = columns.first(); i < columns.end; i += columns.step()) {
       Dtype sum = 0;
       for (int row = from; row <= to; ++row) sum += ring.Row(row)[i];
@@ -117,8 +117,8 @@ LAYRUB_HOST_DEVICE inline void PutSquares(const Columns& columns, const LrnRows<
   SumAlongRow(columns, rows.values, rows.squares.Row(r));
 }
 
-// Rows enter one after the other; a row leaves when all of its window has entered, and has been
-// read for the last time then, so that outputs may lie on inputs.
+// Rows are read one after the other. A row's output is written when its whole window has been read;
+// the row is not read again after that, so outputs may alias inputs.
 
 template <typename Columns, typename Dtype>
 LAYRUB_HOST_DEVICE inline void GridForward(const LrnGrid& grid, const Columns& columns,
@@ -138,7 +138,7 @@ LAYRUB_HOST_DEVICE inline void GridForward(const LrnGrid& grid, const Columns& c
   }
 }
 
-/// Row r's factors and terms, from its sums of squares.
+/// Computes row r's factors and terms from its sums of squares.
 template <typename Columns, typename Dtype>
 LAYRUB_HOST_DEVICE inline void PutTerms(const LrnGrid& grid, const Columns& columns,
                                         const LrnFunction<Dtype>& f, const LrnRows<Dtype>& rows,
@@ -176,7 +176,7 @@ LAYRUB_HOST_DEVICE inline void GridBackward(const LrnGrid& grid, const Columns& 
   }
 }
 
-/// GridForward, and GridBackward, of grid number `outer`.
+/// Calls GridForward (or, below, GridBackward) for grid `outer`.
 template <typename Dtype>
 struct Forward {
   template <typename Columns>
@@ -208,7 +208,7 @@ struct Backward {
   Dtype* dx;
 };
 
-/// body(grid number, columns) for all columns of all grids.
+/// Calls body(grid number, columns) for all columns of all grids.
 template <typename Body>
 void ForColumns(const DeviceContext& context, const LrnGrid& grid, Body body) {
   const int width = grid.width, pad = grid.width_pad;
@@ -220,7 +220,7 @@ void ForColumns(const DeviceContext& context, const LrnGrid& grid, Body body) {
                         });
     return;
   }
-  // The threads of a team have a column each: few of a GPU's are enough.
+  // Each thread of a team handles single columns, so on a GPU `width` threads are enough.
   const int64_t length = context.launch ? std::max<int64_t>(width, kTeamLength) : cost;
   ParallelTeams(context, grid.outer, length, false,
                 [=] LAYRUB_HOST_DEVICE(int64_t outer, const Team& team) {
@@ -232,7 +232,7 @@ void ForColumns(const DeviceContext& context, const LrnGrid& grid, Body body) {
                 });
 }
 
-/// All that times depend on.
+/// Everything that the times depend on, as text.
 template <typename Dtype>
 std::string NameOf(const LrnGrid& grid, const LrnFunction<Dtype>& function) {
   std::ostringstream name;
@@ -242,13 +242,14 @@ std::string NameOf(const LrnGrid& grid, const LrnFunction<Dtype>& function) {
   return name.str();
 }
 
-/// The library wants y, which nobody has kept. False if it cannot do it.
+/// Recomputes y, which the library needs and nobody has kept. Returns false if the library cannot
+/// do it.
 template <typename Dtype>
 bool BackwardByLibrary(const DeviceContext& context, const LrnGrid& grid,
                        const LrnFunction<Dtype>& function, const Dtype* x, const Dtype* dy,
-                       Dtype* dx, const AlgorithmScratch& scratch) {
+                       Dtype* dx, const AlgorithmRun& chosen) {
   const int64_t n = grid.count();
-  Dtype* const y = static_cast<Dtype*>(scratch.memory);
+  Dtype* const y = static_cast<Dtype*>(chosen.memory);
   Dtype* const apart = dx == x || dx == dy ? y + n : dx;
   if (!LibraryLrnForward(grid, function, x, y) ||
       !LibraryLrnBackward(grid, function, x, y, dy, apart))
@@ -259,46 +260,46 @@ bool BackwardByLibrary(const DeviceContext& context, const LrnGrid& grid,
 
 }  // namespace
 
-int64_t LrnForwardScratch(const LrnGrid& grid) {
+int64_t LrnForwardWorkspace(const LrnGrid& grid) {
   return grid.outer * grid.width * (WindowRows(grid) + 2);
 }
 
-int64_t LrnBackwardScratch(const LrnGrid& grid) {
+int64_t LrnBackwardWorkspace(const LrnGrid& grid) {
   return grid.outer * grid.width * (3 * WindowRows(grid) + 2);
 }
 
 template <typename Dtype>
-std::vector<Workspace> LrnForwardEngines(const DeviceContext& context, const LrnGrid& grid,
+std::vector<Algorithm> LrnForwardEngines(const DeviceContext& context, const LrnGrid& grid,
                                          const LrnFunction<Dtype>& function) {
   const int64_t value = sizeof(Dtype), n = grid.count();
   Rivals<Dtype> rivals{"lrn forward " + NameOf(grid, function),
-                       value * LrnForwardScratch(grid),
+                       value * LrnForwardWorkspace(grid),
                        value * n,
                        {n, n},
                        {}};
-  rivals.run = [&](const AlgorithmScratch& scratch, const std::vector<Dtype*>& operands) {
-    if (scratch.algorithm == kCudnn)
+  rivals.run = [&](const AlgorithmRun& chosen, const std::vector<Dtype*>& operands) {
+    if (chosen.algorithm == kCudnn)
       return LibraryLrnForward<Dtype>(grid, function, operands[0], operands[1]);
-    LrnForward<Dtype>(context, grid, function, operands[0], operands[1], nullptr, scratch);
+    LrnForward<Dtype>(context, grid, function, operands[0], operands[1], nullptr, chosen);
     return true;
   };
   return ChooseRival(context, rivals);
 }
 
 template <typename Dtype>
-std::vector<Workspace> LrnBackwardEngines(const DeviceContext& context, const LrnGrid& grid,
+std::vector<Algorithm> LrnBackwardEngines(const DeviceContext& context, const LrnGrid& grid,
                                           const LrnFunction<Dtype>& function) {
   const int64_t value = sizeof(Dtype), n = grid.count();
   Rivals<Dtype> rivals{"lrn backward " + NameOf(grid, function),
-                       value * LrnBackwardScratch(grid),
+                       value * LrnBackwardWorkspace(grid),
                        2 * value * n,
                        {n, n, n},
                        {}};
-  rivals.run = [&](const AlgorithmScratch& scratch, const std::vector<Dtype*>& operands) {
-    if (scratch.algorithm == kCudnn)
+  rivals.run = [&](const AlgorithmRun& chosen, const std::vector<Dtype*>& operands) {
+    if (chosen.algorithm == kCudnn)
       return BackwardByLibrary<Dtype>(context, grid, function, operands[0], operands[1],
-                                      operands[2], scratch);
-    LrnBackward<Dtype>(context, grid, function, operands[0], operands[1], operands[2], scratch);
+                                      operands[2], chosen);
+    LrnBackward<Dtype>(context, grid, function, operands[0], operands[1], operands[2], chosen);
     return true;
   };
   return ChooseRival(context, rivals);
@@ -307,43 +308,42 @@ std::vector<Workspace> LrnBackwardEngines(const DeviceContext& context, const Lr
 template <typename Dtype>
 void LrnForward(const DeviceContext& context, const LrnGrid& grid,
                 const LrnFunction<Dtype>& function, const Dtype* x, Dtype* y, Dtype* copy,
-                const AlgorithmScratch& scratch) {
-  if (scratch.algorithm == kCudnn) {
+                const AlgorithmRun& chosen) {
+  if (chosen.algorithm == kCudnn) {
     if (copy != nullptr) Copy(context, grid.count(), x, copy);
-    Dtype* const apart = x == y ? static_cast<Dtype*>(scratch.memory) : y;
+    Dtype* const apart = x == y ? static_cast<Dtype*>(chosen.memory) : y;
     Require(LibraryLrnForward(grid, function, x, apart), "cuDNN has no such LRN");
     Copy(context, grid.count(), apart, y);
     return;
   }
   ForColumns(context, grid,
-             Forward<Dtype>{grid, function, WindowRows(grid), static_cast<Dtype*>(scratch.memory),
-                            x, y, copy});
+             Forward<Dtype>{grid, function, WindowRows(grid), static_cast<Dtype*>(chosen.memory), x,
+                            y, copy});
 }
 
 template <typename Dtype>
 void LrnBackward(const DeviceContext& context, const LrnGrid& grid,
                  const LrnFunction<Dtype>& function, const Dtype* x, const Dtype* dy, Dtype* dx,
-                 const AlgorithmScratch& scratch) {
-  if (scratch.algorithm == kCudnn) {
-    Require(BackwardByLibrary(context, grid, function, x, dy, dx, scratch),
-            "cuDNN has no such LRN");
+                 const AlgorithmRun& chosen) {
+  if (chosen.algorithm == kCudnn) {
+    Require(BackwardByLibrary(context, grid, function, x, dy, dx, chosen), "cuDNN has no such LRN");
     return;
   }
   ForColumns(context, grid,
-             Backward<Dtype>{grid, function, WindowRows(grid), static_cast<Dtype*>(scratch.memory),
+             Backward<Dtype>{grid, function, WindowRows(grid), static_cast<Dtype*>(chosen.memory),
                              x, dy, dx});
 }
 
 #define INSTANTIATE(Dtype)                                                                         \
-  template std::vector<Workspace> LrnForwardEngines(const DeviceContext&, const LrnGrid&,          \
+  template std::vector<Algorithm> LrnForwardEngines(const DeviceContext&, const LrnGrid&,          \
                                                     const LrnFunction<Dtype>&);                    \
-  template std::vector<Workspace> LrnBackwardEngines(const DeviceContext&, const LrnGrid&,         \
+  template std::vector<Algorithm> LrnBackwardEngines(const DeviceContext&, const LrnGrid&,         \
                                                      const LrnFunction<Dtype>&);                   \
   template void LrnForward<Dtype>(const DeviceContext&, const LrnGrid&, const LrnFunction<Dtype>&, \
-                                  const Dtype*, Dtype*, Dtype*, const AlgorithmScratch&);          \
+                                  const Dtype*, Dtype*, Dtype*, const AlgorithmRun&);              \
   template void LrnBackward<Dtype>(const DeviceContext&, const LrnGrid&,                           \
                                    const LrnFunction<Dtype>&, const Dtype*, const Dtype*, Dtype*,  \
-                                   const AlgorithmScratch&);
+                                   const AlgorithmRun&);
 
 INSTANTIATE(float)
 INSTANTIATE(double)

@@ -9,10 +9,10 @@
 namespace caffe {
 namespace kernels {
 
-/// `outer` grids of `length` rows of `width` values. The window of a value reaches `length_pad`
-/// rows and `width_pad` columns to either side of it, as far as the grid goes. Across channels, a
-/// grid is an image, a row a channel's plane, and width_pad 0; within a channel, a grid is that
-/// plane.
+/// `outer` grids of `length` rows of `width` values. The window of a value extends `length_pad`
+/// rows and `width_pad` columns to either side, clipped to the grid. Across channels, a grid is an
+/// image, a row is the plane of a channel, and width_pad is 0. Within a channel, a grid is the
+/// plane of a channel.
 struct LrnGrid {
   int64_t outer = 0;
   int length = 0;
@@ -31,31 +31,33 @@ struct LrnFunction {
   Dtype k;
 };
 
-/// Values of workspace that LrnForward and LrnBackward take by our kernels: a few rows for each row
-/// of the window, so that no array of the size of x is needed for s or for what backward adds up.
-int64_t LrnForwardScratch(const LrnGrid& grid);
-int64_t LrnBackwardScratch(const LrnGrid& grid);
-/// The choices for one or the other (ChooseRival). The library's forward has room for a y that lies
-/// on x; its backward for y, which it computes again, and for such a dx.
+/// Number of workspace values of our kernels for LrnForward and LrnBackward: a few rows for each
+/// row of the window, so that neither s nor the sums of the backward pass need an array of the size
+/// of x.
+int64_t LrnForwardWorkspace(const LrnGrid& grid);
+int64_t LrnBackwardWorkspace(const LrnGrid& grid);
+/// The algorithms of LrnForward and of LrnBackward (ChooseRival). The workspace of the library's
+/// forward pass holds y if that aliases x. The workspace of its backward pass holds y, which is
+/// recomputed, and dx if that aliases an input.
 template <typename Dtype>
-std::vector<Workspace> LrnForwardEngines(const DeviceContext& context, const LrnGrid& grid,
+std::vector<Algorithm> LrnForwardEngines(const DeviceContext& context, const LrnGrid& grid,
                                          const LrnFunction<Dtype>& function);
 template <typename Dtype>
-std::vector<Workspace> LrnBackwardEngines(const DeviceContext& context, const LrnGrid& grid,
+std::vector<Algorithm> LrnBackwardEngines(const DeviceContext& context, const LrnGrid& grid,
                                           const LrnFunction<Dtype>& function);
 
-/// y may lie on x. `copy`, unless null, receives x.
+/// y may alias x. `copy`, unless null, receives x.
 template <typename Dtype>
 void LrnForward(const DeviceContext& context, const LrnGrid& grid,
                 const LrnFunction<Dtype>& function, const Dtype* x, Dtype* y, Dtype* copy,
-                const AlgorithmScratch& scratch);
+                const AlgorithmRun& chosen);
 
 /// dx = dy * s ^ -beta - 2 * alpha * beta * x * (sum of dy * x * s ^ (-beta - 1) in the window); s
-/// is computed again. dx may lie on x or dy.
+/// is recomputed. dx may alias x or dy.
 template <typename Dtype>
 void LrnBackward(const DeviceContext& context, const LrnGrid& grid,
                  const LrnFunction<Dtype>& function, const Dtype* x, const Dtype* dy, Dtype* dx,
-                 const AlgorithmScratch& scratch);
+                 const AlgorithmRun& chosen);
 
 }  // namespace kernels
 }  // namespace caffe

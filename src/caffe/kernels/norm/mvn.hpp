@@ -1,7 +1,7 @@
 #ifndef CAFFE_KERNELS_NORM_MVN_HPP_
 #define CAFFE_KERNELS_NORM_MVN_HPP_
 
-// What mean-variance normalisation needs besides the loops of batch_norm.hpp.
+// The part of mean-variance normalisation that batch_norm.hpp does not have.
 
 #include <cstdint>
 
@@ -10,8 +10,8 @@
 namespace caffe {
 namespace kernels {
 
-/// y = x less the mean of its row, for rows of `length` values; y may lie on x. `means`: workspace
-/// for one value per row.
+/// y = x minus the mean of its row, for rows of `length` values; y may alias x. `means` is
+/// workspace with one value per row.
 template <typename Dtype>
 void SubtractMeans(const DeviceContext& context, int64_t rows, int64_t length, const Dtype* x,
                    Dtype* y, Dtype* means);

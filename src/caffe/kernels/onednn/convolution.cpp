@@ -1,7 +1,7 @@
-// libcaffe_onednn.so: convolutions by oneDNN. Its kernels want operands in layouts of their own
-// (blocks of channels, "nChw16c"), while most blobs are NCHW. So the images are taken in pieces
-// that are small enough for the caches: a piece is brought into the layout that the kernel likes,
-// computed, and brought back, which costs little there and needs a workspace for a piece only.
+// libcaffe_onednn.so: convolutions by oneDNN. Its kernels want operands in blocked layouts
+// ("nChw16c"), while most blobs are NCHW. So the images are processed in pieces that fit the
+// caches: a piece is converted to the kernel's layout, computed, and converted back. The conversion
+// is cheap in the cache, and the workspace only has to hold one piece.
 #include "caffe/kernels/onednn/convolution.hpp"
 
 #include <map>
@@ -18,10 +18,11 @@ namespace {
 
 using dnnl::memory;
 
-/// That a thread keeps: nets whose shapes change have ever new ones.
+/// Maximum number of kernels that a thread keeps; a net whose shapes change needs new ones all the
+/// time.
 constexpr size_t kMostKernels = 512;
 
-/// Makes what the first run needs.
+/// Creates the primitives for the first run.
 void MakePrimitives(Kernel* kernel) {
   for (Side& side : kernel->sides) {
     if (!side.copied()) continue;
@@ -39,9 +40,9 @@ void MakePrimitives(Kernel* kernel) {
   kernel->run = kernel->make();
 }
 
-/// Memory of the calling thread, at a multiple of kLine: what the workspace has no room for, such
-/// as what many threads want for the sums of each. As much as was ever wanted.
-char* OwnScratch(int64_t bytes) {
+/// Returns memory of the calling thread, aligned to kLine, for data that does not fit in the
+/// workspace, such as separate sums for many threads. The memory only grows.
+char* OwnWorkspace(int64_t bytes) {
   static thread_local std::vector<char> memory;
   if (static_cast<int64_t>(memory.size()) < bytes + kLine) {
     memory.clear();
@@ -62,8 +63,8 @@ std::vector<int> KeyOf(const Convolution& conv, ConvolutionPass pass, int thread
   return key;
 }
 
-/// The calling thread's kernel, where its parallel regions have `threads` threads. It lives as long
-/// as the thread; oneDNN itself shares the code. Null where there is none.
+/// Returns the calling thread's kernel for `threads` threads. Threads share the generated code
+/// inside oneDNN. Null if there is no kernel.
 Kernel* KernelFor(const Convolution& conv, ConvolutionPass pass, int threads) {
   static thread_local std::map<std::vector<int>, std::unique_ptr<Kernel>> kernels;
   std::vector<int> key = KeyOf(conv, pass, threads);
@@ -74,19 +75,19 @@ Kernel* KernelFor(const Convolution& conv, ConvolutionPass pass, int threads) {
   return kernels.emplace(std::move(key), std::move(made)).first->second.get();
 }
 
-/// `add`: to what is there.
+/// If `add`, adds to the output.
 void Run(Kernel& kernel, void* workspace, float* const (&operands)[3], bool add) {
   if (!kernel.run) MakePrimitives(&kernel);
   static thread_local dnnl::stream stream(Cpu());
   char* base = static_cast<char*>(workspace);
-  char* scratch = base + kernel.copied;
+  char* scratchpad_memory = base + kernel.copied;
   if (kernel.copied > kernel.bytes) {
-    base = OwnScratch(kernel.copied + kernel.scratch_bytes());
-    scratch = base + kernel.copied;
-  } else if (kernel.copied + kernel.scratch_bytes() > kernel.bytes) {
-    scratch = OwnScratch(kernel.scratch_bytes());
+    base = OwnWorkspace(kernel.copied + kernel.workspace_bytes());
+    scratchpad_memory = base + kernel.copied;
+  } else if (kernel.copied + kernel.workspace_bytes() > kernel.bytes) {
+    scratchpad_memory = OwnWorkspace(kernel.workspace_bytes());
   }
-  const memory scratchpad(kernel.scratchpad, Cpu(), scratch);
+  const memory scratchpad(kernel.scratchpad, Cpu(), scratchpad_memory);
   for (int piece = 0; piece < kernel.pieces; ++piece) {
     std::unordered_map<int, memory> arguments = {{DNNL_ARG_SCRATCHPAD, scratchpad}};
     memory blob[3], used[3];
@@ -116,10 +117,10 @@ void Run(Kernel& kernel, void* workspace, float* const (&operands)[3], bool add)
 using caffe::kernels::Convolution;
 using caffe::kernels::ConvolutionPass;
 
-int layrub_onednn_liked_block(const Convolution& conv, ConvolutionPass pass, int threads) try {
+int layrub_onednn_preferred_block(const Convolution& conv, ConvolutionPass pass, int threads) try {
   const caffe::kernels::OmpThreads scope(threads);
   const caffe::kernels::Kernel* const kernel = caffe::kernels::KernelFor(conv, pass, scope.count());
-  return kernel ? kernel->liked_block : 0;
+  return kernel ? kernel->preferred_block : 0;
 } catch (const dnnl::error&) {
   return 0;
 }

@@ -1,4 +1,4 @@
-// Which of oneDNN's kernels does a pass of a convolution, and what it needs.
+// Chooses oneDNN's kernel for a pass of a convolution and describes its operands and workspace.
 #include "caffe/kernels/onednn/kernel.hpp"
 
 #include <string_view>
@@ -11,10 +11,9 @@ namespace {
 using dnnl::memory;
 using Pass = ConvolutionPass;
 
-/// What a piece of the images may take in the workspace, with which it stays in the cache of a
-/// core.
+/// Maximum bytes of a piece of images in the workspace, so that it stays in the cache of a core.
 constexpr int64_t kPieceBytes = int64_t{1} << 20;
-/// The most channels in a block of a layout.
+/// Maximum channels in a block of a layout.
 constexpr int64_t kBlock = 16;
 
 memory::dims Dims(const int* values, int count) { return {values, values + count}; }
@@ -25,7 +24,7 @@ memory::desc InBlob(const memory::dims& dims) {
   return {dims, memory::data_type::f32, strides};
 }
 
-/// The same of images, of one to three axes, whose channels may lie in blocks.
+/// InBlob for images with one to three spatial axes, whose channels may be in blocks.
 memory::desc InBlob(const memory::dims& dims, int block) {
   using Tag = memory::format_tag;
   if (block == 1) return InBlob(dims);
@@ -34,14 +33,14 @@ memory::desc InBlob(const memory::dims& dims, int block) {
   return {dims, memory::data_type::f32, kTags[block == 16][dims.size() - 3]};
 }
 
-/// Kernels read images of so few channels, of colours, as they are.
+/// Kernels read images with so few channels (colours) without a copy.
 constexpr bool ReadsAsInBlob(int64_t channels) { return channels <= 3; }
 
 memory::desc Any(const memory::dims& dims) {
   return {dims, memory::data_type::f32, memory::format_tag::any};
 }
 
-/// What oneDNN calls the tensors of a convolution.
+/// The tensors and parameters of a convolution in oneDNN's terms.
 struct Tensors {
   memory::dims x, weights, y, stride, dilation, pad;
 
@@ -63,7 +62,7 @@ struct Tensors {
   }
 };
 
-/// Values that an image of x and one of y hold in blocks of kBlock channels.
+/// Number of values of an image of x, and below of y, in blocks of kBlock channels.
 int64_t ValuesOfX(const Convolution& conv) {
   if (ReadsAsInBlob(conv.channels)) return 0;
   return RoundUp(conv.channels, kBlock) * conv.window.ImageSize();
@@ -72,7 +71,7 @@ int64_t ValuesOfY(const Convolution& conv) {
   return RoundUp(conv.num_output, kBlock) * conv.window.OutputSize();
 }
 
-/// The same of the weights.
+/// Number of values of the weights in blocks.
 int64_t WeightValues(const Convolution& conv) {
   const bool depthwise = conv.window.channels == 1 && conv.num_output == conv.group;
   if (depthwise) return RoundUp(conv.group, kBlock) * conv.window.KernelSize();
@@ -80,9 +79,9 @@ int64_t WeightValues(const Convolution& conv) {
          RoundUp(conv.num_output / conv.group, kBlock) * conv.window.KernelSize();
 }
 
-/// The most images, a divisor of all, that a piece has room for; at least one. As many where there
-/// is nothing to copy: gradients of weights are summed piece by piece, and their bits should not
-/// depend on where values lie.
+/// Images per piece: the largest divisor of all images that fits in kPieceBytes, at least 1. The
+/// same if nothing is copied: gradients of weights are summed piece by piece, and their bits should
+/// not depend on the layout.
 int ImagesOfPiece(const Convolution& conv) {
   const int64_t bytes = (ValuesOfX(conv) + ValuesOfY(conv)) * int64_t{sizeof(float)};
   int images = conv.images;
@@ -90,9 +89,9 @@ int ImagesOfPiece(const Convolution& conv) {
   return images;
 }
 
-/// What the copies of a piece and of the weights may take; of what lies in blocks there are none.
-/// Which operands are copied, into blocks of what size, and what threads need for themselves,
-/// depends on the processor; plans should not.
+/// Maximum bytes for the copies of a piece and of the weights. Operands that are already in blocks
+/// need none. Which operands are copied, the size of their blocks and the memory that threads need
+/// depend on the processor, but plans should not.
 int64_t WorkspaceBytes(const Convolution& conv, int images) {
   const int64_t x = conv.x_block > 1 ? 0 : ValuesOfX(conv);
   const int64_t y = conv.y_block > 1 ? 0 : ValuesOfY(conv);
@@ -108,7 +107,7 @@ dnnl::primitive_attr Attributes() {
 using Forward = dnnl::convolution_forward;
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-// oneDNN 3 has no descriptor between an operation's numbers and its primitive_desc.
+// oneDNN 3 creates a primitive_desc directly, without an operation descriptor.
 #if DNNL_VERSION_MAJOR >= 3
 Forward::primitive_desc DescribeForward(const Tensors& of, const memory::desc (&any)[3]) {
   return {Cpu(),        dnnl::prop_kind::forward_training,
@@ -143,25 +142,26 @@ typename Backward::primitive_desc DescribeBackward(const Tensors& of, const memo
 }
 #endif
 
-/// One of oneDNN's kernels that are made for this processor; it also has products of column
-/// matrices and plain loops, which gain nothing.
-bool IsMadeForProcessor(const char* name) {
+/// Whether the kernel is optimized for this processor. oneDNN also has matrix products and plain
+/// loops, which are no faster than ours.
+bool IsOptimizedForProcessor(const char* name) {
   const std::string_view text(name);
   return text.starts_with("jit") || text.starts_with("brg");
 }
 
-/// Null where the kernel is none of those. `kernel`: the layouts that it wants.
+/// Returns null if the kernel is not optimized for this processor. `kernel` are the layouts that it
+/// wants.
 template <typename Primitive>
 std::unique_ptr<Kernel> Finish(const typename Primitive::primitive_desc& description,
                                const memory::desc (&kernel)[3], std::unique_ptr<Kernel> made) {
-  if (!IsMadeForProcessor(description.impl_info_str())) return nullptr;
+  if (!IsOptimizedForProcessor(description.impl_info_str())) return nullptr;
   made->make = [description] { return Primitive(description); };
   made->scratchpad = description.scratchpad_desc();
   for (int i = 0; i < 3; ++i) made->sides[i].kernel = kernel[i];
   return made;
 }
 
-/// Null where oneDNN has nothing for it. The sides of `made` know their tensors as blobs.
+/// Returns null if oneDNN has no such kernel. The sides of `made` must have their blob layouts.
 std::unique_ptr<Kernel> Describe(Pass pass, const Tensors& of, std::unique_ptr<Kernel> made) {
   using Data = dnnl::convolution_backward_data;
   using Weights = dnnl::convolution_backward_weights;
@@ -186,7 +186,7 @@ std::unique_ptr<Kernel> Describe(Pass pass, const Tensors& of, std::unique_ptr<K
                          std::move(made));
 }
 
-/// The tensors of a pass in the order of its operands.
+/// Sets the kernel's sides in the order of the pass's operands.
 void NameSides(Pass pass, const Convolution& conv, const Tensors& of, Kernel* kernel) {
   Side x, y, weights;
   x.dims = of.x, y.dims = of.y, weights.dims = of.weights;
@@ -208,7 +208,7 @@ void NameSides(Pass pass, const Convolution& conv, const Tensors& of, Kernel* ke
   }
 }
 
-/// Where the copies lie.
+/// Assigns offsets in the workspace to the copies.
 void PlaceCopies(Pass pass, Kernel* kernel) {
   for (Side& side : kernel->sides) {
     side.added = &side == &kernel->sides[kOut] && pass == Pass::kBackwardWeights;
@@ -218,7 +218,7 @@ void PlaceCopies(Pass pass, Kernel* kernel) {
   }
 }
 
-/// What the copies would take if all images lay in arrays.
+/// Bytes of the copies if no blob were in blocks.
 int64_t CopiesOfArrays(const Kernel& kernel) {
   int64_t bytes = 0;
   for (const Side& side : kernel.sides) {
@@ -228,8 +228,8 @@ int64_t CopiesOfArrays(const Kernel& kernel) {
   return bytes;
 }
 
-/// Channels in the blocks in which it wants images, where their channels are that many times a
-/// whole number; 0: it wants them otherwise.
+/// The block size, 8 or 16, in which the kernel wants images whose channels are a multiple of
+/// kBlock. 0 if it wants another layout.
 int LikedBlock(const Kernel& kernel) {
   int liked = 0;
   for (const Side& side : kernel.sides) {
@@ -260,12 +260,13 @@ std::unique_ptr<Kernel> MakeKernel(const Convolution& conv, Pass pass) {
   kernel->pieces = conv.images / images;
   kernel->bytes = WorkspaceBytes(conv, images);
   PlaceCopies(pass, kernel.get());
-  // Whether there is one, as for arrays: bits should not depend on where values lie. In blocks that
-  // this kernel, of other threads perhaps, does not want, all is copied nevertheless.
+  // Decides as for plain arrays, because the bits should not depend on the layout. If the blobs are
+  // in blocks that this kernel does not want (perhaps for another number of threads), they are
+  // copied too.
   Convolution arrays = conv;
   arrays.x_block = arrays.y_block = 1;
   if (CopiesOfArrays(*kernel) > WorkspaceBytes(arrays, images)) return nullptr;
-  kernel->liked_block = LikedBlock(*kernel);
+  kernel->preferred_block = LikedBlock(*kernel);
   return kernel;
 }
 

@@ -10,12 +10,13 @@
 namespace caffe {
 namespace kernels {
 
-/// In a child of fork, which has none of the threads that its parent's OpenMP waits for.
+/// True in a forked child, which lacks the threads that its parent's OpenMP would wait for.
 inline std::atomic<bool> in_child{false};
 inline const int registered = pthread_atfork(nullptr, nullptr, [] { in_child = true; });
 
-/// While it lives, the calling thread's parallel regions have count() threads: as many as are
-/// wanted, if OpenMP gives so many. oneDNN shares work among as many as a kernel was made for.
+/// While this object exists, the calling thread's parallel regions have count() threads: the wanted
+/// number, or fewer if OpenMP allows fewer. oneDNN needs the number of threads that a kernel was
+/// made for.
 class OmpThreads {
  public:
   explicit OmpThreads(int wanted)

@@ -1,4 +1,4 @@
-// libcaffe_onednn.so: products of matrices by oneDNN.
+// libcaffe_onednn.so: matrix products by oneDNN.
 #include <dnnl.h>
 #include <pthread.h>
 
@@ -15,16 +15,16 @@ bool HasAvx512() {
   return has;
 }
 
-/// Where OpenBLAS was found to be faster (performance.md). Where a processor has no AVX-512, oneDNN
-/// reads some factors in long strides that OpenBLAS packs.
+/// Whether OpenBLAS was measured to be faster (performance.md). Without AVX-512, oneDNN reads some
+/// factors with long strides, while OpenBLAS packs them.
 bool BlasIsFaster(bool trans_a, bool trans_b, int64_t m, int64_t n) {
   if (HasAvx512() || trans_b) return false;
   return m <= 32 || (trans_a && m >= 512 && n <= 512);
 }
 
-/// While it lives, the calling thread takes no signals. Some of oneDNN's products (of a transposed
-/// second factor, with AVX2) keep another address than the stack's in the stack pointer: what the
-/// system writes there to call a handler would go into memory of others.
+/// While this object exists, signals are blocked in the calling thread. Some of oneDNN's products
+/// (with a transposed second factor, on AVX2) use the stack pointer for another address. A signal
+/// handler would then overwrite unrelated memory.
 class WithoutSignals {
  public:
   WithoutSignals() {

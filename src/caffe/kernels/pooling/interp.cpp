@@ -6,8 +6,8 @@ namespace caffe {
 namespace kernels {
 namespace {
 
-/// One axis: value k of the result lies at k * from / to between values of the source, both numbers
-/// of steps. All places are fractions, so that none is lost by rounding.
+/// One axis: value k of the result is at position k * from / to in the source, where from and to
+/// are numbers of steps. Positions are kept as fractions, so that none is lost by rounding.
 struct Axis {
   int64_t from;  ///< steps between the source's values
   int64_t to;    ///< steps between the result's, at least 1
@@ -29,7 +29,7 @@ LAYRUB_HOST_DEVICE Between<Dtype> Neighbours(const Axis& axis, int64_t k) {
           Dtype(rest) / Dtype(axis.to)};
 }
 
-/// The values [begin, end) of the result that are less than a step from value i of the source.
+/// The values [begin, end) of the result that are less than a step away from value i of the source.
 struct Near {
   int64_t begin, end;
 };
@@ -41,7 +41,7 @@ LAYRUB_HOST_DEVICE inline Near NearOnes(const Axis& axis, int64_t i, int64_t cou
   return {begin, end < count ? end : count};
 }
 
-/// The weight of value i of the source in value k of the result, one of its near ones.
+/// The weight of value i of the source in value k of the result, which must be near it.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE Dtype Weight(const Axis& axis, int64_t i, int64_t k) {
   const int64_t away = k * axis.from - i * axis.to;

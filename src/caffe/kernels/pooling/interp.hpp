@@ -8,9 +8,9 @@
 namespace caffe {
 namespace kernels {
 
-/// A part of each of `planes` planes of height x width, from (top, left) on, of from_height x
-/// from_width, is interpolated to to_height x to_width. The first and last rows and columns of both
-/// lie on each other.
+/// Interpolates a part of each of `planes` planes (height x width): from_height x from_width
+/// values, starting at (top, left), become to_height x to_width values. The first and last rows and
+/// columns of source and result coincide.
 struct Interpolation {
   int64_t planes = 0;
   int height = 0, width = 0;

@@ -14,8 +14,8 @@ namespace caffe {
 namespace kernels {
 namespace {
 
-/// The largest value of a window, and its place in it, kernel_w * y + x; a window that covers
-/// nothing has the place -1.
+/// The largest value of a window and its place in the window, kernel_w * y + x; -1 if the window
+/// covers nothing.
 template <typename Dtype>
 struct Largest {
   Dtype value;
@@ -45,20 +45,21 @@ LAYRUB_HOST_DEVICE inline Largest<Dtype> LargestOf(const PoolingWindow& p, const
 }
 
 #ifndef __CUDA_ARCH__
-/// Windows that the CPU looks at together, how many are worth it, and how wide they may be.
+/// Number of windows that the CPU processes together, the minimum for which that is worthwhile, and
+/// the maximum kernel and stride.
 constexpr int kTogether = 64, kFewestTogether = 8, kMostKernel = 16, kMostStride = 2;
 inline bool LooksTogether(const PoolingWindow& p) {
   return p.kernel_w <= kMostKernel && p.stride_w <= kMostStride;
 }
 
-/// LargestOf `count` windows side by side, from `pool_x` on: value by value of all of them.
+/// LargestOf `count` adjacent windows, from `pool_x` on, taking one value of all windows at a time.
 template <typename Dtype>
 inline void LargestOfRow(const PoolingWindow& p, const Dtype* plane, int pool_y, int pool_x,
                          int count, Dtype lowest, Dtype (&best)[kTogether],
                          Place<Dtype> (&places)[kTogether]) {
   const int from_y = pool_y * p.stride_h - p.pad_h, from_x = pool_x * p.stride_w - p.pad_w;
   const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
-  // Each begins with the first value that it covers, which may be no number.
+  // Each window starts with the first value that it covers, which may be NaN.
   const auto begin_with_first = [&](int begin, int end) {
     for (int i = begin; i < end; ++i) {
       const Range xs = Covered(pool_x + i, p.kernel_w, p.stride_w, p.pad_w, p.width);
@@ -68,7 +69,7 @@ inline void LargestOfRow(const PoolingWindow& p, const Dtype* plane, int pool_y,
           empty ? -1 : (ys.begin - from_y) * p.kernel_w + xs.begin - (from_x + i * p.stride_w);
     }
   };
-  Span uncut = InsideImage(from_x, p.stride_w, 0, p.width, 0, count);  // at its left
+  Span uncut = InsideImage(from_x, p.stride_w, 0, p.width, 0, count);  // not clipped at the left
   if (ys.begin >= ys.end) uncut = {0, 0};
   begin_with_first(0, uncut.begin);
   for (int i = uncut.begin; i < uncut.end; ++i) {
@@ -79,8 +80,8 @@ inline void LargestOfRow(const PoolingWindow& p, const Dtype* plane, int pool_y,
   const int lanes = (count + kLanes - 1) / kLanes * kLanes;
   for (int i = count; i < lanes; ++i) best[i] = lowest, places[i] = -1;
 
-  // The values from from_x on, and those of even and of odd distance from there. Outside of the
-  // plane is the least there is, which is more than no other.
+  // The values from from_x on, and those at even and at odd distances from there. Values outside
+  // the plane are minus infinity, which is never larger.
   constexpr int kMost = kTogether + kMostKernel;
   Dtype line[kMost * kMostStride], even[kMost], odd[kMost];
   const int columns = lanes + p.kernel_w, length = columns * p.stride_w;
@@ -124,7 +125,7 @@ void MaxForward(const DeviceContext& context, const PoolingWindow& window, const
       mask[i] = place < 0 ? Dtype(-1) : static_cast<Dtype>(best_y * p.width + best_x);
     };
     int pool_x = first;
-#ifndef __CUDA_ARCH__  // whose threads have a window each
+#ifndef __CUDA_ARCH__  // on a GPU each thread has one window
     while (last - pool_x >= kFewestTogether && LooksTogether(p)) {
       const int count = Least(kTogether, last - pool_x);
       Dtype best[kTogether];
@@ -147,13 +148,14 @@ void MaxForward(const DeviceContext& context, const PoolingWindow& window, const
                       p.pooled_width * p.KernelSize(), segment);
 }
 
-/// What a row of the plane costs, in windows times values.
+/// Cost of a row of the plane, in windows times values.
 int64_t RowCost(const PoolingWindow& p) { return p.width + int64_t{p.pooled_width} * p.kernel_w; }
 
-// The backward kernels gather: an item adds up its own segment of a row of dx, window by window in
-// a fixed order.
+// The backward kernels gather: each item sums its own segment of a row of dx, window by window in a
+// fixed order.
 
-/// Adds to out[i + shift], for each window i of `windows`, what it hands to its value at `place`.
+/// For each window i of `windows`, adds dy[i] to out[i + shift] if the window's maximum is at
+/// `place`.
 template <typename Dtype, typename Index>
 LAYRUB_HOST_DEVICE inline void AddAtPlace(const Span& windows, int place, const Index* index,
                                           const Dtype* dy, int shift, Dtype* out) {
@@ -162,11 +164,11 @@ LAYRUB_HOST_DEVICE inline void AddAtPlace(const Span& windows, int place, const 
 }
 
 #ifndef __CUDA_ARCH__
-/// Values of a row, even or odd ones, that the CPU adds up apart.
+/// Maximum number of even, or odd, values of a row that the CPU sums separately.
 constexpr int kMostHalf = 512;
 #endif
 
-/// One value of dx.
+/// Returns one value of dx.
 template <typename Dtype, typename Index>
 LAYRUB_HOST_DEVICE inline Dtype MaxGradient(const PoolingWindow& p, int64_t plane, int at_y,
                                             int at_x, const Index* index, const Dtype* dy) {
@@ -196,11 +198,11 @@ void MaxBackward(const DeviceContext& context, const PoolingWindow& window, cons
       out[begin] = MaxGradient(p, row / p.height, at_y, begin, index, dy);
       return;
     }
-#ifndef __CUDA_ARCH__  // whose threads have a value each
+#ifndef __CUDA_ARCH__  // on a GPU each thread has one value
     const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
     const Range xs = WindowsOver(begin, end, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
     Dtype *even = out, *odd = out;
-    // Of a stride of 2 the values that neighbouring windows hand to lie two apart.
+    // With a stride of 2 neighbouring windows contribute to values that are two apart.
     Dtype halves[2][kMostHalf];
     const int half = (p.width + 1) / 2;
     const bool apart = p.stride_w == 2 && end - begin == p.width && half <= kMostHalf;
@@ -210,7 +212,7 @@ void MaxBackward(const DeviceContext& context, const PoolingWindow& window, cons
     for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
       const int first = (at_y + p.pad_h - pool_y * p.stride_h) * p.kernel_w;
       const int64_t pooled_row = (row / p.height * p.pooled_height + pool_y) * p.pooled_width;
-      if (p.stride_w == 1 || apart) {  // value by value of the window, the last first: in vectors
+      if (p.stride_w == 1 || apart) {  // vectorized: one place of the window at a time, last first
         for (int at = p.kernel_w - 1; at >= 0; --at) {
           const int shift = at - p.pad_w, rest = apart ? shift & 1 : 0;
           AddAtPlace(InsideImage(shift, p.stride_w, begin, end, xs.begin, xs.end), first + at,
@@ -281,8 +283,8 @@ void MaxPoolBackward(const DeviceContext& context, const PoolingWindow& window, 
 
 template <typename Dtype>
 void AveragePoolForward(const DeviceContext& context, const PoolingWindow& window, const Dtype* x,
-                        Dtype* y, const AlgorithmScratch& scratch) {
-  if (scratch.algorithm == kCudnn) {
+                        Dtype* y, const AlgorithmRun& chosen) {
+  if (chosen.algorithm == kCudnn) {
     Require(LibraryAveragePoolForward(window, x, y), "cuDNN has no such average pooling");
     return;
   }
@@ -308,8 +310,8 @@ void AveragePoolForward(const DeviceContext& context, const PoolingWindow& windo
 
 template <typename Dtype>
 void AveragePoolBackward(const DeviceContext& context, const PoolingWindow& window, const Dtype* dy,
-                         Dtype* dx, const AlgorithmScratch& scratch) {
-  if (scratch.algorithm == kCudnn) {
+                         Dtype* dx, const AlgorithmRun& chosen) {
+  if (chosen.algorithm == kCudnn) {
     Require(LibraryAveragePoolBackward(window, dy, dx), "cuDNN has no such average pooling");
     return;
   }
@@ -320,7 +322,7 @@ void AveragePoolBackward(const DeviceContext& context, const PoolingWindow& wind
     const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
     const Range xs = WindowsOver(begin, end, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
     Dtype* out = dx + row * p.width;
-    const bool single = end - begin == 1;  // of a thread of a GPU: in a register
+    const bool single = end - begin == 1;  // a GPU thread: sums in a register
     Dtype sum = 0;
     for (int x = begin; x < end; ++x) out[x] = 0;
     for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
@@ -342,7 +344,7 @@ void AveragePoolBackward(const DeviceContext& context, const PoolingWindow& wind
 }
 
 template <typename Dtype>
-std::vector<Workspace> AveragePoolEngines(const DeviceContext& context, const PoolingWindow& window,
+std::vector<Algorithm> AveragePoolEngines(const DeviceContext& context, const PoolingWindow& window,
                                           bool backward) {
   if (!WholeWindows(window)) return {};
   const PoolingWindow& p = window;
@@ -355,9 +357,9 @@ std::vector<Workspace> AveragePoolEngines(const DeviceContext& context, const Po
                 size(p.pooled_height, p.pooled_width) + " kernel " + size(p.kernel_h, p.kernel_w) +
                 " pad " + size(p.pad_h, p.pad_w) + " stride " + size(p.stride_h, p.stride_w);
   rivals.operands = {p.planes * p.height * p.width, p.planes * p.pooled_height * p.pooled_width};
-  rivals.run = [&](const AlgorithmScratch& scratch, const std::vector<Dtype*>& operands) {
+  rivals.run = [&](const AlgorithmRun& chosen, const std::vector<Dtype*>& operands) {
     Dtype *const plane = operands[0], *const pooled = operands[1];
-    if (scratch.algorithm == kCudnn) {
+    if (chosen.algorithm == kCudnn) {
       return backward ? LibraryAveragePoolBackward<Dtype>(window, pooled, plane)
                       : LibraryAveragePoolForward<Dtype>(window, plane, pooled);
     }
@@ -377,10 +379,10 @@ std::vector<Workspace> AveragePoolEngines(const DeviceContext& context, const Po
   template void MaxPoolBackward(const DeviceContext&, const PoolingWindow&, const Dtype*,        \
                                 const void*, Dtype*);                                            \
   template void AveragePoolForward(const DeviceContext&, const PoolingWindow&, const Dtype*,     \
-                                   Dtype*, const AlgorithmScratch&);                             \
+                                   Dtype*, const AlgorithmRun&);                                 \
   template void AveragePoolBackward(const DeviceContext&, const PoolingWindow&, const Dtype*,    \
-                                    Dtype*, const AlgorithmScratch&);                            \
-  template std::vector<Workspace> AveragePoolEngines<Dtype>(const DeviceContext&,                \
+                                    Dtype*, const AlgorithmRun&);                                \
+  template std::vector<Algorithm> AveragePoolEngines<Dtype>(const DeviceContext&,                \
                                                             const PoolingWindow&, bool)
 LAYRUB_INSTANTIATE_POOLING(float);
 LAYRUB_INSTANTIATE_POOLING(double);

@@ -10,8 +10,8 @@ namespace caffe {
 namespace kernels {
 namespace {
 
-/// body(lanes, first, y) for each row y of `height` rows of each block of planes, `first` being the
-/// number of planes before it; `cost` is that of a row of a plane. On the host.
+/// Calls body(lanes, first, y) on the host for each row y of `height` rows of each block of planes.
+/// `first` is the number of planes before the block, `cost` the cost of a row of a plane.
 template <typename Body>
 void ForRowsOfBlocks(const DeviceContext& context, const PoolingWindow& p, int height, int64_t cost,
                      const Body& body) {
@@ -31,14 +31,15 @@ void ForRowsOfBlocks(const DeviceContext& context, const PoolingWindow& p, int h
   }
 }
 
-/// A window over a value, and where its first lane is in an array of windows.
+/// A window that covers a value, and the index of its first lane in an array of windows.
 struct WindowOver {
   int pool_y, pool_x;
   int64_t from;
 };
 
-/// Makes dx: add(lanes, window, at_y, at_x, sum) adds to the `lanes` sums of each value, which lie
-/// in dx, what each window over it hands to it, window by window in the order of the array.
+/// Computes dx. Calls add(lanes, window, at_y, at_x, sum) for each value and each window over it,
+/// window by window in memory order. `add` must add the window's contributions to the `lanes` sums,
+/// which are in dx.
 template <typename Dtype, typename Add>
 void GatherInBlocks(const DeviceContext& context, const PoolingWindow& window, Dtype* dx,
                     const Add& add) {
@@ -82,7 +83,7 @@ void MaxForwardInBlocks(const DeviceContext& context, const PoolingWindow& windo
           const int64_t begin = (int64_t{ys.begin} * p.width + xs.begin) * kBlock;
           const int begin_place = (ys.begin - from_y) * p.kernel_w + xs.begin - from_x;
           for (int lane = 0; lane < kBlock; lane += kLanes) {
-            // It begins with the first value that it covers, which may be no number.
+            // The window starts with the first value that it covers, which may be NaN.
             Largest<Dtype> largest;
             largest.value = typename Lanes<Dtype>::Vector{} + std::numeric_limits<Dtype>::lowest();
             largest.place = typename Lanes<Place<Dtype>>::Vector{} + (empty ? 0 : begin_place);

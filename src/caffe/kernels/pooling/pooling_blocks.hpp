@@ -6,8 +6,8 @@
 namespace caffe {
 namespace kernels {
 
-// The functions of pooling.hpp where channels lie in blocks (PoolingWindow::block), x and y alike,
-// in memory of the host. The bits are those of arrays.
+// The functions of pooling.hpp for channels in blocks (PoolingWindow::block), in x and y alike, on
+// the host. They give the same bits as for plain arrays.
 
 template <typename Dtype, typename Index>
 void MaxForwardInBlocks(const DeviceContext& context, const PoolingWindow& window, const Dtype* x,

@@ -1,7 +1,7 @@
 #ifndef CAFFE_KERNELS_POOLING_POOLING_RANGES_HPP_
 #define CAFFE_KERNELS_POOLING_POOLING_RANGES_HPP_
 
-// Which values windows cover, and vectors of the largest of them.
+// The ranges that windows cover, and vectorized maxima over windows.
 
 #include <cstdint>
 #include <cstring>
@@ -27,14 +27,14 @@ LAYRUB_HOST_DEVICE inline Range WindowsOver(int begin, int end, int kernel, int 
           Least((end - 1 + pad) / stride + 1, pooled)};
 }
 
-/// What window `index` covers along one axis of the plane.
+/// The range that window `index` covers along one axis of the plane.
 LAYRUB_HOST_DEVICE inline Range Covered(int index, int kernel, int stride, int pad, int size) {
   const int begin = index * stride - pad;
   return {begin < 0 ? 0 : begin, Least(begin + kernel, size)};
 }
 
-/// The divisor of average pooling along one axis: the window cut at the end of the padded plane; at
-/// least 1.
+/// The divisor of average pooling along one axis: the window's size, clipped at the end of the
+/// padded plane, at least 1.
 LAYRUB_HOST_DEVICE inline int Extent(int index, int kernel, int stride, int pad, int size) {
   const int begin = index * stride - pad;
   const int extent = Least(begin + kernel, size + pad) - begin;
@@ -42,25 +42,25 @@ LAYRUB_HOST_DEVICE inline int Extent(int index, int kernel, int stride, int pad,
 }
 
 #ifndef __CUDA_ARCH__
-/// Values of a vector. A compiler makes none of the loop over values and their places by itself, or
-/// (GCC 12.2, of sixteen) a wrong one.
+/// Values per vector. Explicit vectors are used because compilers do not vectorize the loop over
+/// values and their places, or (GCC 12.2, 16 values) vectorize it wrongly.
 constexpr int kLanes = 8;
 
 template <typename T>
 struct Lanes {
   typedef T Vector __attribute__((vector_size(kLanes * sizeof(T))));
 };
-/// A place that takes as much room as a value.
+/// The type of a place, as large as a value.
 template <typename Dtype>
 using Place = std::conditional_t<sizeof(Dtype) == sizeof(int32_t), int32_t, int64_t>;
 
-/// The largest of some values, and its place; for kLanes of them.
+/// The largest value seen so far and its place, for kLanes lanes.
 template <typename Dtype>
 struct Largest {
   typename Lanes<Dtype>::Vector value;
   typename Lanes<Place<Dtype>>::Vector place;
 
-  /// Where from[i] is more than the largest, it is that, and lies at `at`.
+  /// In each lane i where from[i] is larger, replaces the value by from[i] and the place by `at`.
   void Take(const Dtype* from, Place<Dtype> at) {
     typename Lanes<Dtype>::Vector next;
     std::memcpy(&next, from, sizeof next);
@@ -69,7 +69,7 @@ struct Largest {
     place = (larger & at) | (~larger & place);
   }
 };
-/// The same of values and places in memory.
+/// Largest::Take for values and places in memory.
 template <typename Dtype>
 inline void TakeLarger(const Dtype* from, Place<Dtype> place, Dtype* best, Place<Dtype>* places) {
   Largest<Dtype> largest;
@@ -80,7 +80,7 @@ inline void TakeLarger(const Dtype* from, Place<Dtype> place, Dtype* best, Place
   std::memcpy(places, &largest.place, sizeof largest.place);
 }
 
-/// Adds from[i] to sum[i] where index[i] is `place`; for kLanes of them.
+/// Adds from[i] to sum[i] where index[i] is `place`, for kLanes values.
 template <typename Dtype, typename Index>
 inline void AddWhere(const Index* index, Place<Dtype> place, const Dtype* from, Dtype* sum) {
   typename Lanes<Index>::Vector indices;

@@ -21,7 +21,8 @@ LAYRUB_HOST_DEVICE inline Places Clipped(int64_t begin, int64_t end, int64_t siz
   return {begin > 0 ? begin : 0, end < size ? end : size};
 }
 
-/// `value`, a whole number, as an integer; cut where no map goes, not a number included.
+/// Converts `value`, a whole number or NaN, to an integer, clamped to a range that exceeds every
+/// map.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE int64_t Whole(Dtype value) {
   const Dtype limit = 1 << 30;
@@ -46,7 +47,7 @@ LAYRUB_HOST_DEVICE inline Places BinOf(const Stretch& s, int64_t p, int64_t pool
                  size);
 }
 
-/// The bins of a stretch that have one of the places [begin, end) in them.
+/// The bins of a stretch that contain any of the places [begin, end).
 LAYRUB_HOST_DEVICE inline Places BinsOver(const Stretch& s, int64_t begin, int64_t end,
                                           int64_t pooled) {
   const Places inside = Clipped(begin - s.start, end - s.start, s.size);
@@ -54,8 +55,8 @@ LAYRUB_HOST_DEVICE inline Places BinsOver(const Stretch& s, int64_t begin, int64
   return {inside.begin * pooled / s.size, (inside.end * pooled + s.size - 1) / s.size};
 }
 
-/// Bin `p` of `pooled` of a region that goes from round(first) * scale to
-/// (round(last) + 1) * scale, on a map of `size` places.
+/// Bin `p` of `pooled` of a region that extends from round(first) * scale to (round(last) + 1) *
+/// scale, on a map of `size` places.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE Places PartOf(Dtype first, Dtype last, Dtype scale, int p, int pooled,
                                  int64_t size) {
@@ -99,7 +100,7 @@ void MaxPoolRegions(const DeviceContext& context, const RegionPooling<Dtype>& po
       });
 }
 
-// The backward kernels gather: an item adds up its own segment of a row of dx, region by region and
+// The backward kernels gather: each item sums its own segment of a row of dx, region by region and
 // bin by bin in a fixed order.
 
 template <typename Dtype>

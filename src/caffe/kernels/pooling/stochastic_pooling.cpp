@@ -41,8 +41,8 @@ void DrawFromWindows(const DeviceContext& context, const PoolingWindow& window, 
         const int64_t at = row * p.pooled_width + column;
         const uint64_t bits = RandomBits(stream, static_cast<uint64_t>(at)) >> 40;  // 24 of them
         const Dtype threshold = static_cast<Dtype>(bits) / (1 << 24) * sum;
-        // The first place at which the sum exceeds the threshold: never that of a zero. Of zeros
-        // alone it is the first one, of values that do not add up (NaN) the last.
+        // The first place at which the running sum exceeds the threshold, which is never the place
+        // of a zero. If all values are zero it is the first place; if the sum is NaN, the last.
         Dtype seen = 0;
         int place = -1;
         for (int iy = ys.begin; iy < ys.end && place < 0; ++iy) {

@@ -11,7 +11,7 @@ template <typename Dtype>
 void RepeatForward(const DeviceContext& context, int64_t planes, int height, int width, int scale_h,
                    int scale_w, const Dtype* x, Dtype* y) {
   const int64_t columns = int64_t{width} * scale_w;
-  // A row of all planes, one below the other, is row / scale_h of the source.
+  // With all planes stacked, row `row` of y is row row / scale_h of x.
   ParallelForRows(context, planes * height * scale_h, columns,
                   [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
                     y[row * columns + column] = x[row / scale_h * width + column / scale_w];
@@ -37,8 +37,8 @@ template <typename Dtype>
 void PlaceForward(const DeviceContext& context, int64_t planes, int64_t count, int64_t size,
                   const Dtype* x, const Dtype* mask, Dtype* y) {
   Fill(context, planes * size, Dtype(0), y);
-  // A band of a plane belongs to one thread, which goes through the whole mask in order. On a GPU
-  // there are more bands than planes alone would give threads.
+  // Each band of a plane belongs to one thread, which scans the whole mask in order. On a GPU a
+  // plane has several bands, to occupy more threads.
   const int64_t bands = context.launch ? 32 : 1;
   const int64_t band = (size + bands - 1) / bands;
   ParallelForHeavy(context, planes * bands, count, [=] LAYRUB_HOST_DEVICE(int64_t item) {

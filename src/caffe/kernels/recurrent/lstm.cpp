@@ -33,7 +33,7 @@ void LstmForward(const DeviceContext& context, int64_t streams, int64_t width, c
   ParallelFor(context, streams * width, [=] LAYRUB_HOST_DEVICE(int64_t i) {
     const int64_t stream = i / width;
     const Gates<Dtype> gate = Activate(gates + i + 3 * stream * width, width);
-    // Where a sequence begins the old value is dropped, even if it is not finite.
+    // At the start of a sequence the old value is ignored, even if it is not finite.
     const Dtype kept = cont[stream] == 0 ? Dtype(0) : cont[stream] * gate.forget * c_prev[i];
     const Dtype cell = kept + gate.input * gate.candidate;
     c[i] = cell;

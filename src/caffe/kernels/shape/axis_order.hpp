@@ -18,8 +18,8 @@ struct AxisOrder {
   int64_t stride[kMaxBlobAxes] = {};
 };
 
-/// Axis k of the result is axis order[k] of an array of `dims`. Axes that stay side by side are
-/// one. `order` has each axis once.
+/// Axis k of the result is axis order[k] of an array of `dims`. Axes that stay adjacent are merged.
+/// `order` must contain each axis once.
 AxisOrder AxesInOrder(const std::vector<int>& dims, const std::vector<int>& order);
 
 /// y = x in that order.

@@ -13,7 +13,7 @@ template <typename Dtype>
 void CopyRows(const DeviceContext& context, int64_t rows, int64_t width, const Dtype* from,
               int64_t from_stride, Dtype* to, int64_t to_stride);
 
-/// n values. Nothing happens when from == to; no other overlap.
+/// Copies n values. Does nothing if from == to; any other overlap is not allowed.
 template <typename Dtype>
 void Copy(const DeviceContext& context, int64_t n, const Dtype* from, Dtype* to);
 
@@ -21,7 +21,7 @@ void Copy(const DeviceContext& context, int64_t n, const Dtype* from, Dtype* to)
 template <typename Dtype>
 void Fill(const DeviceContext& context, int64_t n, Dtype value, Dtype* to);
 
-/// Copies n values of host memory to where the context runs; done when it returns.
+/// Copies n values from host memory to the memory of the context. Synchronous.
 template <typename Dtype>
 void CopyFromHost(const DeviceContext& context, int64_t n, const Dtype* from, Dtype* to);
 

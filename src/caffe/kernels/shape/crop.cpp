@@ -6,7 +6,7 @@ namespace caffe {
 namespace kernels {
 namespace {
 
-/// Rows, the runs along the last axis, of an array of `dims`.
+/// The number of rows (runs along the last axis) of an array of `dims`.
 int64_t Rows(const Box& box, const int* dims) {
   int64_t rows = 1;
   for (int axis = 0; axis + 1 < box.axes; ++axis) rows *= dims[axis];

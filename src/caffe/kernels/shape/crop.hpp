@@ -9,8 +9,8 @@
 namespace caffe {
 namespace kernels {
 
-/// A box of an array: along each of `axes` (at least 1), `size` of the array's `dims` from `offset`
-/// on.
+/// A box in an array of `dims`: along each of `axes` axes (at least 1), `size` elements from
+/// `offset` on.
 struct Box {
   int axes = 0;
   int dims[kMaxBlobAxes] = {};

@@ -20,8 +20,9 @@ void GatherRows(const DeviceContext& context, int64_t rows, int64_t width, int64
 
 namespace {
 
-/// AddRows of one column, `table` and `from` being at it. Rows are read some at a time, so that a
-/// GPU waits for them once: what one of those has added to a table's row the later ones find here.
+/// AddRows for one column; `table` and `from` point to it. Reads several rows at once, so that a
+/// GPU waits for memory once. If two of them add to the same row of the table, the later one
+/// continues with the earlier one's sum.
 template <typename Dtype>
 LAYRUB_HOST_DEVICE inline void AddColumn(int64_t rows, int64_t width, int64_t table_rows,
                                          const Dtype* index, const Dtype* from, Dtype* table) {
@@ -52,8 +53,8 @@ LAYRUB_HOST_DEVICE inline void AddColumn(int64_t rows, int64_t width, int64_t ta
 template <typename Dtype>
 void AddRows(const DeviceContext& context, int64_t rows, int64_t width, int64_t table_rows,
              const Dtype* index, const Dtype* from, Dtype* table) {
-  // A strip of columns belongs to one thread, which goes through the rows in order. Strips of the
-  // CPU are a few cache lines wide.
+  // Each strip of columns belongs to one thread, which adds the rows in order. On the CPU strips
+  // are a few cache lines wide.
   const int64_t strip = context.launch ? 1 : 64;
   ParallelForHeavy(
       context, (width + strip - 1) / strip, rows * strip, [=] LAYRUB_HOST_DEVICE(int64_t s) {

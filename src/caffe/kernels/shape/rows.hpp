@@ -8,17 +8,16 @@
 namespace caffe {
 namespace kernels {
 
-// Rows of `width` values that are chosen from a table of `table_rows` rows by index[0 .. rows),
-// numbers of rows. An index of -1 and below, of table_rows and above, or not a number names no row;
-// others are rounded towards zero.
+// index[0 .. rows) selects rows of `width` values from a table of `table_rows` rows. An index is
+// rounded towards zero. An index of -1 or below, of table_rows or above, or NaN names no row.
 
-/// to[i] = table[index[i]]; not a number where the index names no row.
+/// to[i] = table[index[i]]; NaN if the index names no row.
 template <typename Dtype>
 void GatherRows(const DeviceContext& context, int64_t rows, int64_t width, int64_t table_rows,
                 const Dtype* index, const Dtype* table, Dtype* to);
 
-/// table[index[i]] += from[i] for i = 0, 1, ..., in this order on every device; an index that names
-/// no row is left out.
+/// table[index[i]] += from[i] for i = 0, 1, ..., in this order on every device; indices that name
+/// no row are skipped.
 template <typename Dtype>
 void AddRows(const DeviceContext& context, int64_t rows, int64_t width, int64_t table_rows,
              const Dtype* index, const Dtype* from, Dtype* table);

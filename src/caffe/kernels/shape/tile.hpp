@@ -8,11 +8,11 @@
 namespace caffe {
 namespace kernels {
 
-/// Each of the `rows` rows of x, `width` values long, `tiles` times in succession.
+/// y = each of the `rows` rows of x, `width` values long, repeated `tiles` times in succession.
 template <typename Dtype>
 void TileForward(const DeviceContext& context, int64_t rows, int64_t width, int64_t tiles,
                  const Dtype* x, Dtype* y);
-/// dx = the sum of what the tiles of dy say, in their order.
+/// dx = the sum over the tiles of dy, in order.
 template <typename Dtype>
 void TileBackward(const DeviceContext& context, int64_t rows, int64_t width, int64_t tiles,
                   const Dtype* dy, Dtype* dx);

@@ -1,7 +1,7 @@
-// Our kernels beside those of cuDNN that could take their place, at the sizes of AlexNet, GoogLeNet
-// and ResNet-50: they agree, and how long each takes. LAYRUB_KERNEL_TIMES names a file for the
-// times, a JSON object a line. Where the two are interchangeable, training chooses between them by
-// such times (engines.hpp); the others are what ours are to be held to.
+// Compares our kernels with equivalent kernels of cuDNN, at the sizes of AlexNet, GoogLeNet and
+// ResNet-50: the results must agree, and both are timed. LAYRUB_KERNEL_TIMES names a file for the
+// times, with one JSON object per line. Where the two are interchangeable, training chooses by such
+// times (engines.hpp); elsewhere cuDNN's times are a target for ours.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class Tensor : public CudnnTensor {
 
 using Library = CudnnOwned<cudnnHandle_t, &Cudnn::Create, &Cudnn::Destroy>;
 
-/// What nothing but this test calls.
+/// The cuDNN functions that only this test calls.
 struct BatchNormOfCudnn {
 #define LAYRUB_BATCH_NORM(X)                   \
   X(cudnn, BatchNormalizationForwardTraining); \
@@ -65,14 +65,15 @@ class CudnnKernels : public ::testing::Test {
     library_ = std::make_unique<Library>();
   }
 
-  /// x and dy of these shapes, filled; y and dx of ours and of cuDNN.
+  /// Sets the shapes of all blobs and fills x and dy.
   void SetShapes(const vector<int>& bottom, const vector<int>& top) {
     for (Blob<float>* blob : {&x_, &dx_, &their_dx_}) blob->Reshape(bottom);
     for (Blob<float>* blob : {&y_, &dy_, &their_y_}) blob->Reshape(top);
     Fill(1, &x_);
     Fill(2, &dy_);
   }
-  /// No two of 2^24 neighbours are equal: which of two maxima has the gradient is nobody's promise.
+  /// Fills with values of which no 2^24 consecutive ones are equal, because it is unspecified which
+  /// of two equal maxima gets the gradient.
   static void Fill(uint32_t seed, Blob<float>* blob) {
     float* const values = blob->mutable_cpu_data();
     for (int i = 0; i < blob->count(); ++i) {
@@ -95,7 +96,8 @@ class CudnnKernels : public ::testing::Test {
     return times[kRuns / 2];
   }
 
-  /// Runs both, compares what they wrote and notes the times. cuDNN may refuse the sizes (false).
+  /// Runs both, compares their results and records the times. `theirs` may return false: cuDNN
+  /// refuses the sizes.
   void Compare(const std::string& name, const std::function<void()>& ours,
                const std::function<bool()>& theirs, const Blob<float>& our_result,
                const Blob<float>& their_result) {
@@ -215,11 +217,11 @@ TEST_F(CudnnKernels, Lrn) {
     grid.length_pad = size / 2;
     const float alpha = 1e-4f;
     const LrnFunction<float> function{alpha / size, 0.75f, 1};
-    SyncedMemory scratch(sizeof(float) *
-                         std::max(LrnForwardScratch(grid), LrnBackwardScratch(grid)));
+    SyncedMemory workspace(sizeof(float) *
+                           std::max(LrnForwardWorkspace(grid), LrnBackwardWorkspace(grid)));
     const float* const x = x_.gpu_data();
     const float* const dy = dy_.gpu_data();
-    const AlgorithmScratch room{scratch.mutable_gpu_data()};
+    const AlgorithmRun room{workspace.mutable_gpu_data()};
     Compare(
         std::string(name) + " forward",
         [&] {

@@ -1,5 +1,5 @@
-// The choice between a kernel of ours and the library's, by measured times; and, on a GPU with
-// cuDNN, that both compute the same.
+// Tests the choice between our kernel and the library's by measured times. On a GPU with cuDNN,
+// also tests that both compute the same.
 #include "caffe/kernels/engines.hpp"
 
 #include <gtest/gtest.h>
@@ -25,37 +25,37 @@ class EngineChoice : public ::testing::Test {
   EngineChoice() { MakeTempDir(&folder_); }
   ~EngineChoice() override { std::filesystem::remove_all(folder_); }
 
-  /// Names of the choices for `engines`, whose seconds are what a measurement finds.
-  Strings Choose(const std::vector<Workspace>& engines, bool measure) {
-    std::vector<Workspace> untimed = engines;
-    for (Workspace& engine : untimed) engine.seconds = 0;
-    const auto seconds = [&](const Workspace& engine) {
+  /// Returns the names of the choices for `engines`. Measurements return the seconds in `engines`.
+  Strings Choose(const std::vector<Algorithm>& engines, bool measure) {
+    std::vector<Algorithm> untimed = engines;
+    for (Algorithm& engine : untimed) engine.seconds = 0;
+    const auto seconds = [&](const Algorithm& engine) {
       ++measurements_;
       return std::find_if(engines.begin(), engines.end(),
-                          [&](const Workspace& e) { return e.name == engine.name; })
+                          [&](const Algorithm& e) { return e.name == engine.name; })
           ->seconds;
     };
-    AlgorithmCache cache(folder_ + "/times.json");  // as another run of the program has it
+    AlgorithmCache cache(folder_ + "/times.json");  // read again, as by another run of the program
     choices_ = ChooseEngines("thing 3x4", untimed, &cache, measure, seconds);
     Strings names;
-    for (const Workspace& choice : choices_) names.push_back(choice.name);
+    for (const Algorithm& choice : choices_) names.push_back(choice.name);
     return names;
   }
 
-  /// What a layer called without a plan has, and any plan that must be deterministic.
+  /// The choice for a layer without a plan, and for a plan that must be deterministic.
   std::string Granted() const {
-    OperandForm form;
-    form.workspaces = choices_;
-    return DirectWorkspace(form).name;
+    OperandVariant variant;
+    variant.algorithms = choices_;
+    return DirectAlgorithm(variant).name;
   }
 
   std::string folder_;
   int measurements_ = 0;
-  std::vector<Workspace> choices_;
+  std::vector<Algorithm> choices_;
 };
 
-TEST_F(EngineChoice, IsOursUntilItIsMeasuredAndThenTheFasterInEveryRun) {
-  const std::vector<Workspace> engines = {{kOwn, 100, 2e-3, true}, {kCudnn, 0, 1e-3, true}};
+TEST_F(EngineChoice, IsOursUntilMeasuredThenTheFasterOne) {
+  const std::vector<Algorithm> engines = {{kOwn, 100, 2e-3, true}, {kCudnn, 0, 1e-3, true}};
   EXPECT_EQ(Choose(engines, false), Strings{});
   EXPECT_EQ(measurements_, 0);
   EXPECT_EQ(Choose(engines, true), Strings{kCudnn});
@@ -67,21 +67,21 @@ TEST_F(EngineChoice, IsOursUntilItIsMeasuredAndThenTheFasterInEveryRun) {
   EXPECT_EQ(Granted(), kCudnn);
 }
 
-TEST_F(EngineChoice, IsNoneWhereOursIsFaster) {
-  const std::vector<Workspace> engines = {{kOwn, 0, 1e-3, true}, {kCudnn, 50, 2e-3, true}};
+TEST_F(EngineChoice, IsEmptyIfOursIsFaster) {
+  const std::vector<Algorithm> engines = {{kOwn, 0, 1e-3, true}, {kCudnn, 50, 2e-3, true}};
   EXPECT_EQ(Choose(engines, true), Strings{});
   EXPECT_EQ(Choose(engines, false), Strings{});
   EXPECT_EQ(Granted(), "");
 }
 
-TEST_F(EngineChoice, IsNoneWhereTheLibraryRefuses) {
-  const std::vector<Workspace> engines = {{kOwn, 0, 1e-3, true}, {kCudnn, 50, 0, true}};
+TEST_F(EngineChoice, IsEmptyIfTheLibraryRefuses) {
+  const std::vector<Algorithm> engines = {{kOwn, 0, 1e-3, true}, {kCudnn, 50, 0, true}};
   EXPECT_EQ(Choose(engines, true), Strings{});
   EXPECT_EQ(Choose(engines, true), Strings{});
   EXPECT_EQ(measurements_, 2) << "a refusal is known, too";
 }
 
-TEST_F(EngineChoice, IsThePlansWhereTheFasterNeedsMore) {
+TEST_F(EngineChoice, IsLeftToThePlanIfTheFasterNeedsMoreWorkspace) {
   EXPECT_EQ(Choose({{kOwn, 100, 2e-3, true}, {kCudnn, 400, 1e-3, true}}, true),
             (Strings{kOwn, kCudnn}));
   EXPECT_EQ(choices_[0].bytes, 100);
@@ -95,7 +95,7 @@ TEST_F(EngineChoice, GrantsReproducibleEnginesOnly) {
   EXPECT_EQ(Granted(), kOwn);
 }
 
-TEST(EngineTimes, AreOfSeveralCallsAfterTheFirst) {
+TEST(EngineTimes, AreMeasuredAfterAWarmUpCall) {
   int calls = 0;
   EXPECT_GT(SecondsOf([&] { return ++calls > 0; }), 0);
   EXPECT_GT(calls, 3);
@@ -118,8 +118,8 @@ PoolingWindow Square(int planes, int size, int kernel, int stride, int pad, bool
   return window;
 }
 
-/// The average of ones that Caffe's pooling gives, and what is left of a window in the plane over
-/// the whole window, which is what cuDNN gives.
+/// Whether Caffe's average pooling divides by the whole window, as cuDNN does. Pools a plane of
+/// ones: dividing by the whole window gives the share of the window that is in the plane.
 bool DividesByWholeWindows(const PoolingWindow& p) {
   const std::vector<double> ones(p.height * p.width, 1);
   std::vector<double> y(p.pooled_height * p.pooled_width);
@@ -138,7 +138,7 @@ bool DividesByWholeWindows(const PoolingWindow& p) {
   return all;
 }
 
-TEST(AveragePoolWindows, AreWholeWhereCaffesDivisorIsTheirSize) {
+TEST(AveragePoolWindows, AreWholeIfCaffeDividesByTheirSize) {
   int whole = 0, cut = 0;
   for (int size = 1; size <= 9; ++size) {
     for (int kernel = 1; kernel <= 4; ++kernel) {
@@ -147,7 +147,7 @@ TEST(AveragePoolWindows, AreWholeWhereCaffesDivisorIsTheirSize) {
           if (size + 2 * pad < kernel) continue;
           for (const bool round_up : {false, true}) {
             const PoolingWindow window = Square(1, size, kernel, stride, pad, round_up);
-            // A last window that is all outside averages nothing either way.
+            // A last window entirely outside averages nothing either way.
             if ((window.pooled_width - 1) * stride - pad >= size) continue;
             EXPECT_EQ(WholeWindows(window), DividesByWholeWindows(window))
                 << size << ", kernel " << kernel << ", stride " << stride << ", pad " << pad;
@@ -161,7 +161,7 @@ TEST(AveragePoolWindows, AreWholeWhereCaffesDivisorIsTheirSize) {
   EXPECT_GT(cut, 20);
 }
 
-/// Both kernels on the device of the test, if its library has any.
+/// Runs both kernels on the test's device, if it has a library.
 template <typename Dtype>
 class Rivalry : public ::testing::Test {
  protected:
@@ -175,35 +175,36 @@ class Rivalry : public ::testing::Test {
     return blob;
   }
 
-  /// What `run` gives by an engine: it gets the engine with a workspace, two operands, and the
-  /// place of the result, which lies on operand `on` (0 or 1) or apart (-1).
-  using Body = std::function<void(const AlgorithmScratch&, const Dtype*, const Dtype*, Dtype*)>;
-  std::vector<Dtype> Run(const char* engine, int64_t scratch_values, int64_t a_count,
+  /// Returns the result of `run` with an engine. `run` gets the engine with a workspace, two
+  /// operands, and the output, which aliases operand `on` (0 or 1) or none (-1).
+  using Body = std::function<void(const AlgorithmRun&, const Dtype*, const Dtype*, Dtype*)>;
+  std::vector<Dtype> Run(const char* engine, int64_t workspace_values, int64_t a_count,
                          int64_t b_count, int64_t out_count, int on, const Body& run) {
     Blob<Dtype> operands[2], apart;
     Fill(a_count, 1, &operands[0]);
     Fill(b_count, 2, &operands[1]);
     std::fill_n(Fill(out_count, 0, &apart)->mutable_cpu_data(), out_count, Dtype(NAN));
     Blob<Dtype>& out = on < 0 ? apart : operands[on];
-    SyncedMemory memory(std::max<int64_t>(scratch_values, 1) * sizeof(Dtype));
+    SyncedMemory memory(std::max<int64_t>(workspace_values, 1) * sizeof(Dtype));
     Dtype* const result = out.mutable_gpu_data();
     run({memory.mutable_gpu_data(), engine}, operands[0].gpu_data(), operands[1].gpu_data(),
         result);
     return {out.cpu_data(), out.cpu_data() + out_count};
   }
 
-  /// The library's result, in each of `places`, is ours, and the same bits when it is repeated.
-  void ExpectEqual(int64_t scratch_values, int64_t a, int64_t b, int64_t out,
+  /// Expects the library's result to equal ours for each `on` in `places`, and to have the same
+  /// bits when repeated.
+  void ExpectEqual(int64_t workspace_values, int64_t a, int64_t b, int64_t out,
                    const std::vector<int>& places, const Body& run) {
-    const std::vector<Dtype> expected = Run(kOwn, scratch_values, a, b, out, -1, run);
+    const std::vector<Dtype> expected = Run(kOwn, workspace_values, a, b, out, -1, run);
     const double tolerance = sizeof(Dtype) == 4 ? 1e-4 : 1e-9;
     double scale = 1e-3;
     for (const Dtype value : expected) scale = std::max(scale, std::abs(double(value)));
     for (const int on : places) {
-      const std::vector<Dtype> found = Run(kCudnn, scratch_values, a, b, out, on, run);
+      const std::vector<Dtype> found = Run(kCudnn, workspace_values, a, b, out, on, run);
       for (size_t i = 0; i < expected.size(); ++i)
         ASSERT_NEAR(found[i], expected[i], tolerance * scale) << "result on operand " << on;
-      EXPECT_EQ(Run(kCudnn, scratch_values, a, b, out, on, run), found);
+      EXPECT_EQ(Run(kCudnn, workspace_values, a, b, out, on, run), found);
     }
   }
 
@@ -220,14 +221,13 @@ TYPED_TEST(Rivalry, OfAveragePoolings) {
     const int64_t plane = window.planes * window.height * window.width;
     const int64_t pooled = window.planes * window.pooled_height * window.pooled_width;
     this->ExpectEqual(0, plane, 1, pooled, {-1},
-                      [&](const AlgorithmScratch& scratch, const Dtype* x, const Dtype*, Dtype* y) {
-                        AveragePoolForward(this->context_, window, x, y, scratch);
+                      [&](const AlgorithmRun& chosen, const Dtype* x, const Dtype*, Dtype* y) {
+                        AveragePoolForward(this->context_, window, x, y, chosen);
                       });
-    this->ExpectEqual(
-        0, pooled, 1, plane, {-1},
-        [&](const AlgorithmScratch& scratch, const Dtype* dy, const Dtype*, Dtype* dx) {
-          AveragePoolBackward(this->context_, window, dy, dx, scratch);
-        });
+    this->ExpectEqual(0, pooled, 1, plane, {-1},
+                      [&](const AlgorithmRun& chosen, const Dtype* dy, const Dtype*, Dtype* dx) {
+                        AveragePoolBackward(this->context_, window, dy, dx, chosen);
+                      });
   }
 }
 
@@ -240,16 +240,15 @@ TYPED_TEST(Rivalry, OfNormalizationsAcrossChannels) {
     grid.width = 20;
     grid.length_pad = pad;
     const LrnFunction<Dtype> function{Dtype(0.1), Dtype(0.75), Dtype(1.5)};
-    const int64_t n = grid.count(), room = std::max(2 * n, LrnBackwardScratch(grid));
+    const int64_t n = grid.count(), room = std::max(2 * n, LrnBackwardWorkspace(grid));
     this->ExpectEqual(room, n, 1, n, {-1, 0},
-                      [&](const AlgorithmScratch& scratch, const Dtype* x, const Dtype*, Dtype* y) {
-                        LrnForward<Dtype>(this->context_, grid, function, x, y, nullptr, scratch);
+                      [&](const AlgorithmRun& chosen, const Dtype* x, const Dtype*, Dtype* y) {
+                        LrnForward<Dtype>(this->context_, grid, function, x, y, nullptr, chosen);
                       });
-    this->ExpectEqual(
-        room, n, n, n, {-1, 0, 1},
-        [&](const AlgorithmScratch& scratch, const Dtype* x, const Dtype* dy, Dtype* dx) {
-          LrnBackward(this->context_, grid, function, x, dy, dx, scratch);
-        });
+    this->ExpectEqual(room, n, n, n, {-1, 0, 1},
+                      [&](const AlgorithmRun& chosen, const Dtype* x, const Dtype* dy, Dtype* dx) {
+                        LrnBackward(this->context_, grid, function, x, dy, dx, chosen);
+                      });
   }
 }
 
@@ -258,14 +257,13 @@ TYPED_TEST(Rivalry, OfSoftmaxes) {
   for (const ScoreShape& shape : {ScoreShape{5, 100, 1}, ScoreShape{2, 3, 40}}) {
     const int64_t n = shape.count();
     this->ExpectEqual(n, n, 1, n, {-1, 0},
-                      [&](const AlgorithmScratch& scratch, const Dtype* x, const Dtype*, Dtype* y) {
-                        SoftmaxForward(this->context_, shape, x, y, scratch);
+                      [&](const AlgorithmRun& chosen, const Dtype* x, const Dtype*, Dtype* y) {
+                        SoftmaxForward(this->context_, shape, x, y, chosen);
                       });
-    this->ExpectEqual(
-        n, n, n, n, {-1, 0, 1},
-        [&](const AlgorithmScratch& scratch, const Dtype* y, const Dtype* dy, Dtype* dx) {
-          SoftmaxBackward(this->context_, shape, y, dy, dx, scratch);
-        });
+    this->ExpectEqual(n, n, n, n, {-1, 0, 1},
+                      [&](const AlgorithmRun& chosen, const Dtype* y, const Dtype* dy, Dtype* dx) {
+                        SoftmaxBackward(this->context_, shape, y, dy, dx, chosen);
+                      });
   }
 }
 

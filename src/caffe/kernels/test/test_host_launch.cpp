@@ -1,6 +1,6 @@
-// Kernels that are launched on the CPU, as they are on a GPU, give what loops give.
+// Kernels launched on the CPU in the way of a GPU give the same results as loops.
 #define LAYRUB_LAUNCH_ON_HOST
-// The library has none of this but in a build for tests: see docs/testing.md.
+// Only test builds of the library have such launches: see docs/testing.md.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -22,7 +22,7 @@ namespace caffe {
 namespace kernels {
 
 #ifndef CPU_ONLY
-/// In a build for GPUs, where nothing else has kernels on the CPU.
+/// For a GPU build, in which no other code launches kernels on the CPU.
 void QueueOnHost(void* /*stream*/, std::function<void()> run) { run(); }
 #endif
 
@@ -52,7 +52,7 @@ TEST(LaunchOnHost, RunsEachThreadOfEachBlockOnce) {
   EXPECT_EQ(runs, std::vector<int>(7 * 5, 2));
 }
 
-TEST(LaunchOnHost, LetsNoThreadPassABarrierBeforeAllHaveCome) {
+TEST(LaunchOnHost, HoldsThreadsAtABarrierUntilAllArrive) {
   int at_first[8] = {}, at_second[8] = {};
   LaunchOnHost(3, 8, true, [&] {
     const unsigned me = threadIdx.x;
@@ -65,20 +65,20 @@ TEST(LaunchOnHost, LetsNoThreadPassABarrierBeforeAllHaveCome) {
   });
 }
 
-// Under the thread sanitizer, threads of the system wait for good.
+// Under the thread sanitizer, system threads would wait forever.
 #ifndef __SANITIZE_THREAD__
 using LaunchOnHostDeathTest = ::testing::Test;
 
-TEST_F(LaunchOnHostDeathTest, TellsOfThreadsThatDoNotComeToABarrier) {
+TEST_F(LaunchOnHostDeathTest, ReportsThreadsThatMissABarrier) {
   EXPECT_DEATH(LaunchOnHost(2, 8, true,
                             [] {
                               if (threadIdx.x < 3) __syncthreads();
                             }),
-               "5 of 8 threads of block 1 have ended without coming to it");
+               "5 of 8 threads of block 1 have ended without reaching it");
 }
 
-TEST_F(LaunchOnHostDeathTest, TellsOfABarrierInAKernelWithoutThem) {
-  EXPECT_DEATH(LaunchOnHost(1, 2, false, [] { __syncthreads(); }), "launched as one without");
+TEST_F(LaunchOnHostDeathTest, ReportsAnUndeclaredBarrier) {
+  EXPECT_DEATH(LaunchOnHost(1, 2, false, [] { __syncthreads(); }), "launched without barriers");
 }
 #endif
 
@@ -134,7 +134,7 @@ bool SumsAgree(int64_t rows, int64_t n) {
   return true;
 }
 
-/// y = x - the channel's mean, and the channel's sum of squares of that.
+/// Computes y = x - the channel's mean, and the channel's sum of y^2.
 bool StepsOnChannelsAgree(int64_t outer, int64_t channels, int64_t inner) {
   const std::vector<double> x = Numbers(outer * channels * inner);
   std::vector<double> results[2];
@@ -157,7 +157,7 @@ bool StepsOnChannelsAgree(int64_t outer, int64_t channels, int64_t inner) {
   return results[0] == results[1];
 }
 
-/// Mean and variance of a channel, and what they are in double precision.
+/// Compares the mean and variance of each channel with those in double precision.
 bool MomentsAgree(int64_t outer, int64_t inner, float mean, float deviation) {
   constexpr int64_t kChannels = 3;
   std::vector<float> x(outer * kChannels * inner);
@@ -190,7 +190,7 @@ bool MomentsAgree(int64_t outer, int64_t inner, float mean, float deviation) {
   return true;
 }
 
-/// Each item's sum and greatest element, by a team, and what another of its threads has written.
+/// A team computes each item's sum and maximum, and reads what another of its threads has written.
 bool TeamsAgree(int64_t items, int64_t length, bool scattered) {
   const std::vector<double> x = Numbers(items * length);
   std::vector<double> results[2];
@@ -221,7 +221,7 @@ bool TeamsAgree(int64_t items, int64_t length, bool scattered) {
   return results[0] == results[1];
 }
 
-/// y = -x, and codes of x.
+/// Computes y = -x and codes of x.
 template <int kBits>
 bool CodesAgree(int64_t n) {
   const std::vector<double> x = Numbers(n);
@@ -242,25 +242,25 @@ bool CodesAgree(int64_t n) {
   return y[0] == y[1] && codes[0] == codes[1];
 }
 
-TEST(LaunchedSums, OfFewRowsAreMadeByAsManyBlocksAsOfMany) {
+TEST(LaunchedSums, OfFewRowsUseAsManyBlocksAsOfManyRows) {
   for (const int64_t rows : {int64_t{1}, int64_t{3}, kFullGrid}) {
     std::vector<int> values(kFullGrid);
     int* const of_blocks = values.data();
     std::vector<double> sums(rows);
     ParallelReduce<double>(
-        Launched(), rows, kFullGrid * kLeastPart,
+        Launched(), rows, kFullGrid * kMinPart,
         [=](int64_t, int64_t) {
           std::atomic_ref<int>(of_blocks[blockIdx.x]).store(1);
           return 1.0;
         },
         To{sums.data()});
     EXPECT_EQ(std::accumulate(values.begin(), values.end(), int64_t{0}), kFullGrid / rows * rows);
-    EXPECT_EQ(sums, std::vector<double>(rows, static_cast<double>(kFullGrid * kLeastPart)));
+    EXPECT_EQ(sums, std::vector<double>(rows, static_cast<double>(kFullGrid * kMinPart)));
   }
 }
 
-TEST(LaunchedSums, AreTheSameOnEachRun) {
-  std::vector<float> x(100 * kLeastPart);
+TEST(LaunchedSums, AreReproducible) {
+  std::vector<float> x(100 * kMinPart);
   for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i));
   const float* const from = x.data();
   float sums[2] = {};
@@ -273,12 +273,12 @@ TEST(LaunchedSums, AreTheSameOnEachRun) {
   EXPECT_NEAR(sums[0], std::accumulate(x.begin(), x.end(), 0.0), 1e-3);
 }
 
-TEST(PartialSums, LieInTheWorkspaceOfThePlanAtWork) {
+TEST(PartialSums, UseTheWorkspaceOfTheRunningPlan) {
   double workspace[kFullGrid];
   library_workspace() = {workspace, sizeof(workspace)};
   EXPECT_EQ(PartialSums(Launched(), 16).memory(), workspace);
   double sum = 0;
-  const int64_t n = 10 * kLeastPart;
+  const int64_t n = 10 * kMinPart;
   ParallelReduce<double>(
       Launched(), 1, n, [](int64_t, int64_t) { return 1.0; }, To{&sum});
   library_workspace() = {};
@@ -286,7 +286,7 @@ TEST(PartialSums, LieInTheWorkspaceOfThePlanAtWork) {
   EXPECT_EQ(std::accumulate(workspace, workspace + kFullGrid, 0.0), n);
 }
 
-TEST(PartialSums, AreTakenFromTheDevicesPoolAndGivenBackWithoutAPlan) {
+TEST(PartialSums, UseTheDevicesPoolWithoutAPlan) {
   const std::unique_ptr<layrub::Device> device = layrub::MakeEmulatedDevice();
   DeviceContext context = Launched();
   context.gpu = true;
@@ -299,11 +299,11 @@ TEST(PartialSums, AreTakenFromTheDevicesPoolAndGivenBackWithoutAPlan) {
   EXPECT_EQ(device->pool().used(), 0);
 }
 
-TEST(PartialSums, OfAllTypesHavePlaceInTheWorkspaceOfADevice) {
+TEST(PartialSums, FitInADevicesWorkspaceForAllTypes) {
   EXPECT_LE(kFullGrid * kPartBytes, layrub::MakeEmulatedDevice()->library_workspace_bytes());
 }
 
-TEST(Divider, DividesAsTheProcessorDoes) {
+TEST(Divider, AgreesWithIntegerDivision) {
   const auto agrees = [](int64_t n, int64_t divisor) {
     RC_ASSERT(Divider(divisor)(n) == n / divisor);
   };
@@ -325,7 +325,7 @@ TEST(Divider, DividesAsTheProcessorDoes) {
   }
 }
 
-TEST(LaunchedLoops, GiveWhatLoopsOfTheCpuGive) {
+TEST(LaunchedLoops, AgreeWithCpuLoops) {
   using rc::gen::inRange;
   const auto elements = [] { RC_ASSERT(LoopsOverElementsAgree(*inRange(0, 3000))); };
   const auto rows = [] { RC_ASSERT(LoopsOverRowsAgree(*inRange(0, 40), *inRange(0, 60))); };

@@ -1,4 +1,4 @@
-// Kernels give the same bits wherever channels lie: in an array of its axes, or in blocks.
+// Kernels give the same bits for channels in a plain array and in blocks.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using Values = std::vector<float>;
 
-/// The shape of an array, and the size of blocks that its channels may lie in.
+/// The shape of an array and a block size for its channels.
 struct Layout {
   ChannelShape array;
   int block;
@@ -34,7 +34,7 @@ struct Layout {
   }
 };
 
-/// Now and then of so many values that threads share the work, or of so many channels that each
+/// Sometimes has so many values that threads share the work, or so many channels that each thread
 /// has whole blocks.
 Layout AnyLayout() {
   const int block = *rc::gen::element(8, 16);
@@ -45,7 +45,7 @@ Layout AnyLayout() {
   return {{*rc::gen::inRange(1, 4), block * blocks, inner}, block};
 }
 
-/// Some of them zeros of either sign.
+/// Some values are zeros of either sign.
 Values AnyValues(size_t count) {
   Values values(count);
   const auto seed = *rc::gen::arbitrary<uint32_t>();
@@ -96,7 +96,7 @@ TEST(KernelsInBlocks, AddBiases) {
   }));
 }
 
-/// What may follow a normalisation; the arrays have a value for each channel.
+/// Random steps after a normalisation; `scale` and `bias` have one value per channel.
 AfterNormalizing<float> AnyAfter(const Values& scale, const Values& bias) {
   AfterNormalizing<float> after;
   const int steps = *rc::gen::inRange(0, 3);
@@ -183,7 +183,7 @@ TEST(KernelsInBlocks, NormalizeBackward) {
   }));
 }
 
-/// A window that is not always whole, and may cover nothing.
+/// Windows that may extend beyond the plane or cover nothing.
 PoolingWindow AnyWindow() {
   PoolingWindow window;
   window.height = *rc::gen::inRange(1, 12);
@@ -233,7 +233,7 @@ TEST(KernelsInBlocks, Pool) {
   }));
 }
 
-/// A convolution by products of matrices, of columns.
+/// A convolution that is computed by matrix products of column matrices.
 Convolution AnyConvolution() {
   Convolution conv;
   conv.own_kernels = true;
@@ -255,7 +255,7 @@ Convolution AnyConvolution() {
   return conv;
 }
 
-TEST(KernelsInBlocks, ConvolveByProductsOfMatrices) {
+TEST(KernelsInBlocks, ConvolveByMatrixProducts) {
   using Pass = ConvolutionPass;
   EXPECT_TRUE(rc::check([] {
     const Convolution array = AnyConvolution();
@@ -277,15 +277,15 @@ TEST(KernelsInBlocks, ConvolveByProductsOfMatrices) {
       const Convolution& conv = blocks ? laid : array;
       const Values x_laid = blocks ? x_layout.ToBlocks(x) : x;
       const Values dy_laid = blocks ? y_layout.ToBlocks(dy) : dy;
-      const auto choices = ConvolutionWorkspaces<float>({}, conv, {Pass::kForward});
+      const auto choices = ConvolutionAlgorithms<float>({}, conv, {Pass::kForward});
       RC_ASSERT(choices.size() == 1u);
       Values memory(choices[0].bytes / sizeof(float), std::numeric_limits<float>::quiet_NaN());
-      const AlgorithmScratch scratch{memory.data(), {}};
+      const AlgorithmRun chosen{memory.data(), {}};
       Values y(dy.size()), dx(x.size()), dweights(weights.size(), 0.5f);
-      ConvolutionForward<float>({}, conv, x_laid.data(), weights.data(), y.data(), scratch);
-      ConvolutionBackwardData<float>({}, conv, dy_laid.data(), weights.data(), dx.data(), scratch);
+      ConvolutionForward<float>({}, conv, x_laid.data(), weights.data(), y.data(), chosen);
+      ConvolutionBackwardData<float>({}, conv, dy_laid.data(), weights.data(), dx.data(), chosen);
       ConvolutionBackwardWeights<float>({}, conv, x_laid.data(), dy_laid.data(),
-                                        {dweights.data(), true}, scratch);
+                                        {dweights.data(), true}, chosen);
       results[blocks] = {blocks ? y : y_layout.ToBlocks(y), blocks ? dx : x_layout.ToBlocks(dx),
                          dweights};
     }

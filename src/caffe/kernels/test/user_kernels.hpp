@@ -3,12 +3,13 @@
 
 namespace caffe {
 
-// Functions of a .cu file as users of Caffe write it. In builds with CUDA; arrays of the GPU.
+// Functions of a .cu file like those that Caffe's users write. Only in builds with CUDA; arrays are
+// in GPU memory.
 
-/// sum[k], of k < sums, += each of the n values whose index is k modulo sums
+/// For k < sums: sum[k] += the values, of n, whose index is k modulo sums.
 template <typename Dtype>
 void AddEach(int n, const Dtype* values, int sums, Dtype* sum);
-/// x *= factor, by cuBLAS
+/// x *= factor, with cuBLAS.
 void ScaleByCublas(int n, float factor, float* x);
 
 }  // namespace caffe

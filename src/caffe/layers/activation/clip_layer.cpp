@@ -9,7 +9,7 @@
 namespace caffe {
 namespace {
 
-enum ClipForm { kClipFromX, kClipFromMask };
+enum ClipVariant { kClipFromX, kClipFromMask };
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void ClipLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
   const int n = bottom[0]->count();
   const Dtype* dy = Diff(context, *top[0]);
   Dtype* dx = MutableDiff(context, bottom[0]);
-  if (this->form() == kClipFromX) {
+  if (this->variant() == kClipFromX) {
     kernels::ClipBackward<Dtype>(context, n, param.min(), param.max(), Data(context, *bottom[0]),
                                  dy, dx);
   } else {

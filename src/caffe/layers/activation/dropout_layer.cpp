@@ -34,7 +34,7 @@ void DropoutLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
   const std::vector<int64_t> part = LocalDims(FromProto(this->layer_param_.layout()));
   CHECK(std::equal(part.begin(), part.end(), bottom[0]->shape().begin(), bottom[0]->shape().end()))
       << "Layer " << this->layer_param_.name() << ": its bottom has shape "
-      << bottom[0]->shape_string() << ", another one than the net was divided for.";
+      << bottom[0]->shape_string() << ", not the one that the net was divided for.";
 }
 
 template <typename Dtype>
@@ -58,7 +58,7 @@ MemoryTraits DropoutLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
   if (!propagate_down[0]) return traits;
-  OperandForm backward;
+  OperandVariant backward;
   backward.name = "derived_mask";
   backward.reads = {TopDiff(0)};
   backward.writes = {BottomDiff(0)};
@@ -105,7 +105,7 @@ void DropoutLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
   Apply(context, bottom[0]->count(), Diff(context, *top[0]), MutableDiff(context, bottom[0]));
 }
 
-/// The mask is that of the whole blob, whichever part of it is computed here.
+/// Each device computes its part of the mask of the whole blob.
 static LayerRule DropoutRule(const LayerShapes& shapes) {
   LayerRule rule = EveryDimension(shapes);
   rule.tells_layout = true;

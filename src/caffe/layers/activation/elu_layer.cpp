@@ -35,7 +35,7 @@ void ELULayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
                                  const vector<bool>& propagate_down,
                                  const vector<Blob<Dtype>*>& bottom) {
   if (!propagate_down[0]) return;
-  const DerivativeValues<Dtype> source(context, kernels::EluDerivesFromY(Alpha()), this->form(),
+  const DerivativeValues<Dtype> source(context, kernels::EluDerivesFromY(Alpha()), this->variant(),
                                        *bottom[0], *top[0], this->template SavedBytes<Dtype>(0));
   const auto backward =
       source.are_y ? kernels::EluBackwardFromY<Dtype> : kernels::EluBackward<Dtype>;

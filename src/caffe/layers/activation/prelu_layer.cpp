@@ -8,7 +8,7 @@
 namespace caffe {
 namespace {
 
-enum PReLUForm { kPReLUFromX, kPReLUFromSaved };
+enum PReLUVariant { kPReLUFromX, kPReLUFromSaved };
 
 }  // namespace
 
@@ -66,26 +66,26 @@ MemoryTraits PReLULayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
   traits.forward.flops = values;
   if (!slope_gradient && !propagate_down[0]) return traits;
-  OperandForm backward;
+  OperandVariant backward;
   backward.reads = {TopDiff(0)};
   backward.flops = (2.0 * slope_gradient + propagate_down[0]) * values;
   if (slope_gradient) {
     backward.reads.push_back(ParamDiff(0));
     backward.writes.push_back(ParamDiff(0));
-    backward.scratch_bytes = kernels::PReluWorkspace(Shape(*bottom[0])) * int64_t{sizeof(Dtype)};
+    backward.workspace_bytes = kernels::PReluWorkspace(Shape(*bottom[0])) * int64_t{sizeof(Dtype)};
   }
   if (propagate_down[0]) {
     backward.reads.push_back(ParamData(0));
     backward.writes.push_back(BottomDiff(0));
   }
   for (const Operand& x : {BottomData(0), Saved(0)}) {
-    OperandForm form = backward;
-    form.from_copy = x.kind == Operand::kSaved;
-    form.name = form.from_copy ? "saved" : "x";
-    form.reads.push_back(x);
-    // The gradient of the slope comes first.
-    if (propagate_down[0]) form.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), x}};
-    traits.backward.push_back(form);
+    OperandVariant variant = backward;
+    variant.from_copy = x.kind == Operand::kSaved;
+    variant.name = variant.from_copy ? "saved" : "x";
+    variant.reads.push_back(x);
+    // The gradient of the slope is computed first.
+    if (propagate_down[0]) variant.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), x}};
+    traits.backward.push_back(variant);
   }
   return traits;
 }
@@ -105,12 +105,12 @@ void PReLULayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
   const bool slope_gradient = this->param_propagate_down(0);
   if (!slope_gradient && !propagate_down[0]) return;
   const kernels::PReluShape shape = Shape(*bottom[0]);
-  const Dtype* x =
-      this->form() == kPReLUFromX ? Data(context, *bottom[0]) : this->template SavedBytes<Dtype>(0);
+  const Dtype* x = this->variant() == kPReLUFromX ? Data(context, *bottom[0])
+                                                  : this->template SavedBytes<Dtype>(0);
   const Dtype* dy = Diff(context, *top[0]);
   if (slope_gradient) {
     kernels::PReluSlopeGradient(context, shape, x, dy, MutableDiff(context, this->blobs_[0].get()),
-                                this->template ScratchBytes<Dtype>());
+                                this->template WorkspaceBytes<Dtype>());
   }
   if (propagate_down[0]) {
     kernels::PReluBackward(context, shape, Data(context, *this->blobs_[0]), x, dy,

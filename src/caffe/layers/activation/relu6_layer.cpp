@@ -10,7 +10,7 @@
 namespace caffe {
 namespace {
 
-enum ReLU6Form { kReLU6FromY, kReLU6FromX, kReLU6FromMask };
+enum ReLU6Variant { kReLU6FromY, kReLU6FromX, kReLU6FromMask };
 
 }  // namespace
 
@@ -42,11 +42,11 @@ void ReLU6Layer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
   const int n = bottom[0]->count();
   const Dtype* dy = Diff(context, *top[0]);
   Dtype* dx = MutableDiff(context, bottom[0]);
-  if (this->form() == kReLU6FromMask) {
+  if (this->variant() == kReLU6FromMask) {
     kernels::Relu6BackwardFromMask(context, n, this->template SavedBytes<uint8_t>(0), dy, dx);
     return;
   }
-  const Blob<Dtype>& source = this->form() == kReLU6FromY ? *top[0] : *bottom[0];
+  const Blob<Dtype>& source = this->variant() == kReLU6FromY ? *top[0] : *bottom[0];
   kernels::Relu6Backward(context, n, Data(context, source), dy, dx);
 }
 

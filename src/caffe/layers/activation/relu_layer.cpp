@@ -10,8 +10,8 @@ namespace caffe {
 
 namespace {
 
-// Backward forms in the order of Traits. A negative slope drops the first.
-enum ReLUForm { kReLUFromY, kReLUFromMask, kReLUFromX };
+// Backward variants in the order of Traits. A negative slope drops the first.
+enum ReLUVariant { kReLUFromY, kReLUFromMask, kReLUFromX };
 
 }  // namespace
 
@@ -46,15 +46,15 @@ void ReLULayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
                                   const vector<bool>& propagate_down,
                                   const vector<Blob<Dtype>*>& bottom) {
   if (!propagate_down[0]) return;
-  const int form = this->form() + (Slope() < 0 ? 1 : 0);
+  const int variant = this->variant() + (Slope() < 0 ? 1 : 0);
   const int n = bottom[0]->count();
   const Dtype* dy = Diff(context, *top[0]);
   Dtype* dx = MutableDiff(context, bottom[0]);
-  if (form == kReLUFromMask) {
+  if (variant == kReLUFromMask) {
     kernels::ReluBackwardFromMask(context, n, Slope(), this->template SavedBytes<uint8_t>(0), dy,
                                   dx);
   } else {
-    const Blob<Dtype>& source = form == kReLUFromY ? *top[0] : *bottom[0];
+    const Blob<Dtype>& source = variant == kReLUFromY ? *top[0] : *bottom[0];
     kernels::ReluBackward(context, n, Slope(), Data(context, source), dy, dx);
   }
 }

@@ -33,10 +33,10 @@ MemoryTraits SoftmaxLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const kernels::ScoreShape shape = kernels::ScoresAlong(*bottom[0], softmax_axis_);
   MemoryTraits traits = TraitsFromOutput(shape.count() * int64_t{sizeof(Dtype)}, propagate_down[0]);
   traits.capturable = true;
-  traits.forward.workspaces = kernels::SoftmaxEngines<Dtype>(context, shape, false);
+  traits.forward.algorithms = kernels::SoftmaxEngines<Dtype>(context, shape, false);
   if (!propagate_down[0]) return traits;
-  const vector<Workspace> engines = kernels::SoftmaxEngines<Dtype>(context, shape, true);
-  for (OperandForm& form : traits.backward) form.workspaces = engines;
+  const vector<Algorithm> engines = kernels::SoftmaxEngines<Dtype>(context, shape, true);
+  for (OperandVariant& variant : traits.backward) variant.algorithms = engines;
   return traits;
 }
 
@@ -47,7 +47,7 @@ void SoftmaxLayer<Dtype>::ForwardOn(const DeviceContext& context,
   Dtype* y = MutableData(context, top[0]);
   kernels::SoftmaxForward(context, kernels::ScoresAlong(*bottom[0], softmax_axis_),
                           Data(context, *bottom[0]), y,
-                          {this->template ScratchBytes<void>(), this->workspace()});
+                          {this->template WorkspaceBytes<void>(), this->algorithm()});
   if (Dtype* saved = IsDerived(*this) ? nullptr : this->template SavedBytes<Dtype>(0)) {
     kernels::Copy(context, top[0]->count(), y, saved);
   }
@@ -62,10 +62,10 @@ void SoftmaxLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
   kernels::SoftmaxBackward(context, kernels::ScoresAlong(*bottom[0], softmax_axis_),
                            saved ? saved : Data(context, *top[0]), Diff(context, *top[0]),
                            MutableDiff(context, bottom[0]),
-                           {this->template ScratchBytes<void>(), this->workspace()});
+                           {this->template WorkspaceBytes<void>(), this->algorithm()});
 }
 
-/// The classes of one distribution stay together.
+/// All axes but that of the classes, which stay together on one device.
 static LayerRule SoftmaxRule(const LayerShapes& shapes) {
   const auto axes = static_cast<int>(shapes.bottom[0].size());
   const int axis = shapes.param.softmax_param().axis();

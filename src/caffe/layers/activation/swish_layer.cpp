@@ -35,7 +35,7 @@ void SwishLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
                                    const vector<bool>& propagate_down,
                                    const vector<Blob<Dtype>*>& bottom) {
   if (!propagate_down[0]) return;
-  const DerivativeValues<Dtype> x(context, false, this->form(), *bottom[0], *top[0],
+  const DerivativeValues<Dtype> x(context, false, this->variant(), *bottom[0], *top[0],
                                   this->template SavedBytes<Dtype>(0));
   kernels::SwishBackward(context, bottom[0]->count(), Beta(), x.values, Diff(context, *top[0]),
                          MutableDiff(context, bottom[0]));

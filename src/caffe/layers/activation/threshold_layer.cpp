@@ -24,8 +24,8 @@ MemoryTraits ThresholdLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
   if (!propagate_down[0]) return traits;
-  // So that plans come to the backward that says there is none.
-  OperandForm none;
+  // Declares a backward, so that a plan runs it and it can report that there is no gradient.
+  OperandVariant none;
   none.name = "none";
   none.reads = {TopDiff(0)};
   none.writes = {BottomDiff(0)};
@@ -48,7 +48,7 @@ void ThresholdLayer<Dtype>::BackwardOn(const DeviceContext& /*context*/,
                                        const vector<Blob<Dtype>*>& /*bottom*/) {
   if (!propagate_down[0]) return;
   LOG(FATAL) << "Layer " << this->layer_param_.name() << " (" << this->type()
-             << ") has no gradient: nothing that learns may lie below it, unless the layer says "
+             << ") has no gradient: no layer below it may learn, unless this one has "
                 "propagate_down: false.";
 }
 

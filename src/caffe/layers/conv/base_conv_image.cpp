@@ -1,4 +1,4 @@
-// BaseConvolutionLayer: what subclasses that were written for Caffe make their bodies of.
+// BaseConvolutionLayer: the functions for one image that subclasses written for Caffe call.
 #include "caffe/kernels/math/bias.hpp"
 #include "caffe/kernels/on_device.hpp"
 #include "caffe/layers/base_conv_layer.hpp"
@@ -13,14 +13,14 @@ template <typename Dtype>
 void Forward(const DeviceContext& context, const kernels::Convolution& conv, const Dtype* x,
              const Dtype* weights, Dtype* y) {
   const ConvWorkspace<Dtype> workspace(context, conv, Pass::kForward);
-  kernels::ConvolutionForward(context, conv, x, weights, y, workspace.scratch());
+  kernels::ConvolutionForward(context, conv, x, weights, y, workspace.chosen());
 }
 
 template <typename Dtype>
 void BackwardData(const DeviceContext& context, const kernels::Convolution& conv, const Dtype* dy,
                   const Dtype* weights, Dtype* dx) {
   const ConvWorkspace<Dtype> workspace(context, conv, Pass::kBackwardData);
-  kernels::ConvolutionBackwardData(context, conv, dy, weights, dx, workspace.scratch());
+  kernels::ConvolutionBackwardData(context, conv, dy, weights, dx, workspace.chosen());
 }
 
 template <typename Dtype>
@@ -28,7 +28,7 @@ void BackwardWeights(const DeviceContext& context, const kernels::Convolution& c
                      const Dtype* dy, Dtype* dweights) {
   const ConvWorkspace<Dtype> workspace(context, conv, Pass::kBackwardWeights);
   kernels::ConvolutionBackwardWeights(context, conv, x, dy, kernels::Accumulator<Dtype>{dweights},
-                                      workspace.scratch());
+                                      workspace.chosen());
 }
 
 }  // namespace

@@ -156,8 +156,8 @@ MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
       std::find(propagate_down.begin(), propagate_down.end(), true) != propagate_down.end();
   MemoryTraits traits;
   traits.declared = traits.capturable = true;
-  OperandForm& forward = traits.forward;
-  OperandForm backward;
+  OperandVariant& forward = traits.forward;
+  OperandVariant backward;
   forward.tf32 = backward.tf32 = RoundsToTf32<Dtype>(Tf32::kConvolutions);
   forward.name = "columns";
   backward.name = string("x");
@@ -176,24 +176,24 @@ MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
     if (weights) backward.reads.push_back(BottomData(i));
     if (weights || bias || propagate_down[i]) backward.reads.push_back(TopDiff(i));
     if (propagate_down[i]) backward.writes.push_back(BottomDiff(i));
-    // All parameter gradients come first, so nothing reads the bottom any more when its gradient is
-    // written.
+    // All parameter gradients are computed first, so no bottom is read any more when its gradient
+    // is written.
     if (weights && propagate_down[i]) backward.may_alias.emplace_back(BottomDiff(i), BottomData(i));
     backward.flops += conv.Flops() * (weights + propagate_down[i]);
   }
   const DeviceContext context = DeviceContext::Current();
-  forward.workspaces = kernels::ConvolutionWorkspaces<Dtype>(
+  forward.algorithms = kernels::ConvolutionAlgorithms<Dtype>(
       context, conv, {reversed_ ? Pass::kBackwardData : Pass::kForward});
   vector<Pass> passes;
   if (weights) passes.push_back(Pass::kBackwardWeights);
   if (data) passes.push_back(reversed_ ? Pass::kForward : Pass::kBackwardData);
-  backward.workspaces = kernels::ConvolutionWorkspaces<Dtype>(context, conv, passes);
+  backward.algorithms = kernels::ConvolutionAlgorithms<Dtype>(context, conv, passes);
   traits.backward.push_back(backward);
   return traits;
 }
 
 template <typename Dtype>
-MemoryTraits BaseConvolutionLayer<Dtype>::TraitsOfOwnBodies(
+MemoryTraits BaseConvolutionLayer<Dtype>::TraitsOfThisClass(
     const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
     const vector<bool>& propagate_down) const {
   MemoryTraits traits = BaseConvolutionLayer::Traits(bottom, top, propagate_down);
@@ -206,13 +206,13 @@ MemoryTraits BaseConvolutionLayer<Dtype>::TraitsOfOwnBodies(
   const kernels::ConvolutionBlocks blocks =
       kernels::BlocksOf<Dtype>(DeviceContext::Current(), Problem(*bottom[0], *top[0]), passes);
   traits.block_wanted = blocks.size;
-  traits.copies_spared = blocks.spared;
+  traits.copies_saved = blocks.spared;
   return traits;
 }
 
 template <typename Dtype>
-kernels::AlgorithmScratch BaseConvolutionLayer<Dtype>::Scratch(int pass) const {
-  return {this->template ScratchBytes<void>(), AlgorithmOf(this->workspace(), pass)};
+kernels::AlgorithmRun BaseConvolutionLayer<Dtype>::Chosen(int pass) const {
+  return {this->template WorkspaceBytes<void>(), AlgorithmOf(this->algorithm(), pass)};
 }
 
 template <typename Dtype>
@@ -221,15 +221,15 @@ void BaseConvolutionLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                             const vector<Blob<Dtype>*>& top) {
   const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
   const Dtype* weights = Data(context, *this->blobs_[kConvWeights]);
-  const ConvWorkspace<Dtype> workspace(
-      context, conv, reversed_ ? Pass::kBackwardData : Pass::kForward, Scratch(0));
+  const ConvWorkspace<Dtype> workspace(context, conv,
+                                       reversed_ ? Pass::kBackwardData : Pass::kForward, Chosen(0));
   for (size_t i = 0; i < bottom.size(); ++i) {
     const Dtype* x = Data(context, *bottom[i]);
     Dtype* y = MutableData(context, top[i]);
     if (reversed_) {
-      kernels::ConvolutionBackwardData(context, conv, x, weights, y, workspace.scratch());
+      kernels::ConvolutionBackwardData(context, conv, x, weights, y, workspace.chosen());
     } else {
-      kernels::ConvolutionForward(context, conv, x, weights, y, workspace.scratch());
+      kernels::ConvolutionForward(context, conv, x, weights, y, workspace.chosen());
     }
     if (bias_term_) {
       kernels::BiasForward(
@@ -255,10 +255,10 @@ void BaseConvolutionLayer<Dtype>::BackwardOn(const DeviceContext& context,
     if (weights_wanted) {
       const Dtype* x = Data(context, *bottom[i]);
       const Dtype* dy = Diff(context, *top[i]);
-      const ConvWorkspace<Dtype> workspace(context, conv, Pass::kBackwardWeights, Scratch(0));
+      const ConvWorkspace<Dtype> workspace(context, conv, Pass::kBackwardWeights, Chosen(0));
       kernels::ConvolutionBackwardWeights(
           context, conv, reversed_ ? dy : x, reversed_ ? x : dy,
-          kernels::AccumulatorOf(context, this->blobs_[kConvWeights].get()), workspace.scratch());
+          kernels::AccumulatorOf(context, this->blobs_[kConvWeights].get()), workspace.chosen());
     }
   }
   for (size_t i = 0; i < bottom.size(); ++i) {
@@ -267,11 +267,11 @@ void BaseConvolutionLayer<Dtype>::BackwardOn(const DeviceContext& context,
     const Dtype* dy = Diff(context, *top[i]);
     Dtype* dx = MutableDiff(context, bottom[i]);
     const ConvWorkspace<Dtype> workspace(
-        context, conv, reversed_ ? Pass::kForward : Pass::kBackwardData, Scratch(weights_wanted));
+        context, conv, reversed_ ? Pass::kForward : Pass::kBackwardData, Chosen(weights_wanted));
     if (reversed_) {
-      kernels::ConvolutionForward(context, conv, dy, weights, dx, workspace.scratch());
+      kernels::ConvolutionForward(context, conv, dy, weights, dx, workspace.chosen());
     } else {
-      kernels::ConvolutionBackwardData(context, conv, dy, weights, dx, workspace.scratch());
+      kernels::ConvolutionBackwardData(context, conv, dy, weights, dx, workspace.chosen());
     }
   }
 }

@@ -30,7 +30,7 @@ MemoryTraits ConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                              const vector<bool>& propagate_down) const {
   if (typeid(*this) != typeid(ConvolutionLayer))
     return Layer<Dtype>::Traits(bottom, top, propagate_down);
-  return this->TraitsOfOwnBodies(bottom, top, propagate_down);
+  return this->TraitsOfThisClass(bottom, top, propagate_down);
 }
 
 INSTANTIATE_CLASS(ConvolutionLayer);

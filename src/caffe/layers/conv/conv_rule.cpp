@@ -31,7 +31,7 @@ LayerRule ConvolutionRule(const LayerShapes& shapes) {
   const auto axes = static_cast<int>(shapes.bottom[0].size());
   const int channel = param.axis() < 0 ? param.axis() + axes : param.axis();
   const int64_t bottoms = shapes.bottom[0][channel], tops = param.num_output();
-  // Weights are those of the convolution whose input a deconvolution computes.
+  // A deconvolution has the weights of the convolution whose input it computes.
   const bool reversed = shapes.param.type() == "Deconvolution";
   const int of_top = reversed ? 1 : 0, of_bottom = reversed ? 0 : 1;
   const int64_t groups = shapes.params[0][of_bottom] == bottoms && shapes.params[0][of_top] == tops
@@ -61,7 +61,7 @@ LayerRule ConvolutionRule(const LayerShapes& shapes) {
     in.on_sum.mutable_bias_param()->set_axis(channel);
     *in.on_sum.mutable_bias_param()->mutable_filler() = param.bias_filler();
   }
-  // Several bottoms share the weights: their sums would need a layer each.
+  // Several bottoms share the weights, and the sum of each would need its own layer.
   if (shapes.bottom.size() == 1) rule.axes.push_back(in);
   return rule;
 }

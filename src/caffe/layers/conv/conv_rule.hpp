@@ -5,10 +5,10 @@
 
 namespace caffe {
 
-/// The axes of a convolution, in either direction: items; output channels, which walk along the
-/// weights and the bias; input channels, over which the output is a sum; and, where there are
-/// several, the groups, instead of both. Rows and columns are not cut: each would need some of its
-/// neighbour's.
+/// The axes of a convolution, in either direction: items; output channels, which also divide the
+/// weights and the bias; input channels, over which the output is a sum. If there are several
+/// groups, these replace both kinds of channels. Rows and columns are not divided, since each part
+/// would need some rows of its neighbours.
 LayerRule ConvolutionRule(const LayerShapes& shapes);
 
 }  // namespace caffe

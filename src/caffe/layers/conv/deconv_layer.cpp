@@ -28,7 +28,7 @@ MemoryTraits DeconvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& botto
                                                const vector<bool>& propagate_down) const {
   if (typeid(*this) != typeid(DeconvolutionLayer))
     return Layer<Dtype>::Traits(bottom, top, propagate_down);
-  return this->TraitsOfOwnBodies(bottom, top, propagate_down);
+  return this->TraitsOfThisClass(bottom, top, propagate_down);
 }
 
 INSTANTIATE_CLASS(DeconvolutionLayer);

@@ -27,7 +27,7 @@ MemoryTraits DepthwiseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>
                                                       const vector<bool>& propagate_down) const {
   if (typeid(*this) != typeid(DepthwiseConvolutionLayer))
     return Layer<Dtype>::Traits(bottom, top, propagate_down);
-  return this->TraitsOfOwnBodies(bottom, top, propagate_down);
+  return this->TraitsOfThisClass(bottom, top, propagate_down);
 }
 
 INSTANTIATE_CLASS(DepthwiseConvolutionLayer);

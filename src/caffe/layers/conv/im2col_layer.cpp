@@ -35,7 +35,7 @@ void Im2colLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
     const int kernel = kernel_shape_.cpu_data()[i], pad = pad_.cpu_data()[i],
               dilation = dilation_.cpu_data()[i];
     const int64_t output = kernels::OutputDim(size, kernel, pad, stride_.cpu_data()[i], dilation);
-    // Rounded towards zero, a window that is too wide would still give a position.
+    // Division rounds towards zero, so a window that is too wide would still give a position.
     const bool fits = int64_t{size} + 2 * int64_t{pad} > int64_t{dilation} * (kernel - 1);
     CHECK(fits && output <= INT_MAX)
         << "Layer " << name << ": the kernel does not fit spatial axis " << i << " of its input ("
@@ -79,7 +79,7 @@ MemoryTraits Im2colLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   if (!propagate_down[0]) return traits;
-  OperandForm backward;
+  OperandVariant backward;
   backward.reads = {TopDiff(0)};
   backward.writes = {BottomDiff(0)};
   traits.backward.push_back(backward);

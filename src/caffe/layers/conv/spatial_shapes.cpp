@@ -11,7 +11,7 @@ namespace {
 
 using Values = google::protobuf::RepeatedField<uint32_t>;
 
-/// What Caffe's fields say of one property of a window.
+/// The values of Caffe's fields for one property of a window.
 struct Given {
   const char* field;
   const Values& values;
@@ -21,8 +21,8 @@ struct Given {
   int64_t least;
 };
 
-/// One dimension per spatial axis: `values` (none: the fallback, one for all, or one each) or the
-/// pair of _h and _w fields, which exclude them.
+/// Returns one value per spatial axis: from `values` (empty: the fallback; one for all axes; or one
+/// each), or from the pair of _h and _w fields, which exclude `values`.
 vector<int64_t> SpatialShape(const string& layer, const Given& given, int axes) {
   const string field = given.field;
   const int count = given.values.size();
@@ -43,8 +43,8 @@ vector<int64_t> SpatialShape(const string& layer, const Given& given, int axes) 
   return shape;
 }
 
-/// The same from a field of a fork, whose layers read no other where there is a kernel_shape:
-/// what Caffe's fields say, if anything, must be the same.
+/// The same from a field of a fork, which is used if kernel_shape is set. Caffe's fields must be
+/// unset or agree with it.
 vector<int64_t> ShapeOfFork(const string& layer, const Given& given, const string& name,
                             const BlobShape& fork, int axes) {
   vector<int64_t> shape(fork.dim().begin(), fork.dim().end());
@@ -54,8 +54,8 @@ vector<int64_t> ShapeOfFork(const string& layer, const Given& given, const strin
       << axes << " spatial axes.";
   const bool by_caffe = !given.values.empty() || given.has_h || given.has_w;
   CHECK(!by_caffe || SpatialShape(layer, given, axes) == shape)
-      << "Layer " << layer << ": beside kernel_shape it is " << name << " that counts, and "
-      << given.field << " says something else.";
+      << "Layer " << layer << ": with kernel_shape, " << name << " is used, but " << given.field
+      << " differs from it.";
   return shape;
 }
 
@@ -76,7 +76,7 @@ void SetSpatialShapes(const string& layer, const ConvolutionParameter& param, in
                       Blob<int>* kernel, Blob<int>* stride, Blob<int>* pad, Blob<int>* dilation) {
   CHECK_LE(axes, kernels::kMaxSpatialAxes) << "Layer " << layer << ": too many spatial axes.";
   CHECK(param.has_kernel_shape() || (!param.has_stride_shape() && !param.has_pad_shape()))
-      << "Layer " << layer << ": stride_shape and pad_shape go with kernel_shape.";
+      << "Layer " << layer << ": stride_shape and pad_shape need a kernel_shape.";
   const auto set = [&](const Given& given, const string& name, const BlobShape& fork,
                        Blob<int>* shape) {
     if (param.has_kernel_shape()) {

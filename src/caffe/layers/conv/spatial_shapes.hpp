@@ -8,8 +8,8 @@
 
 namespace caffe {
 
-/// Kernel, stride, padding and dilation of a window that slides over `axes` spatial axes, as
-/// `param` gives them: one value each per axis. What does not fit aborts, naming the layer.
+/// Sets the kernel, stride, padding and dilation of a window over `axes` spatial axes from `param`,
+/// one value per axis each. Aborts, naming the layer, if they do not fit.
 void SetSpatialShapes(const string& layer, const ConvolutionParameter& param, int axes,
                       Blob<int>* kernel, Blob<int>* stride, Blob<int>* pad, Blob<int>* dilation);
 

@@ -21,8 +21,8 @@ namespace caffe {
 
 namespace {
 
-/// What is left to the transformer: decoding, mean and scale.
-TransformationParameter WithoutChanges(const TransformationParameter& param) {
+/// The options that are left to the transformer: decoding, mean and scale.
+TransformationParameter DecodeMeanAndScaleOnly(const TransformationParameter& param) {
   TransformationParameter rest;
   rest.set_scale(param.scale());
   *rest.mutable_mean_value() = param.mean_value();
@@ -37,7 +37,7 @@ TransformationParameter WithoutChanges(const TransformationParameter& param) {
 template <typename Dtype>
 AnnotatedDataLayer<Dtype>::AnnotatedDataLayer(const LayerParameter& param)
     : DataLayer<Dtype>(param), changes_(param.transform_param()) {
-  this->transform_param_ = WithoutChanges(changes_);
+  this->transform_param_ = DecodeMeanAndScaleOnly(changes_);
 }
 
 template <typename Dtype>
@@ -53,8 +53,9 @@ string AnnotatedDataLayer<Dtype>::RecordName(const string& key) const {
 template <typename Dtype>
 AnnotatedDatum AnnotatedDataLayer<Dtype>::Record(const string& name, const string& value) const {
   AnnotatedDatum record;
-  CHECK(record.ParseFromString(value) && record.has_datum()) << name << " is no AnnotatedDatum.";
-  // A type that is not in the enumeration is among the unknown fields.
+  CHECK(record.ParseFromString(value) && record.has_datum())
+      << name << " is not an AnnotatedDatum.";
+  // A type that is not in the enumeration is parsed as an unknown field.
   const google::protobuf::UnknownFieldSet& unknown = record.unknown_fields();
   for (int i = 0; i < unknown.field_count(); ++i) {
     CHECK(unknown.field(i).number() != AnnotatedDatum::kTypeFieldNumber)
@@ -108,7 +109,7 @@ bool AnnotatedDataLayer<Dtype>::RestorePosition(const LayerProgress& progress) {
   }
   rows_ = FirstRows();
   if (!DataLayer<Dtype>::RestorePosition(of_records)) return false;
-  // batch_size may be another than before.
+  // The batch size, and with it FirstRows, may have changed.
   while (static_cast<uint64_t>(rows_) < rows && rows_ <= INT_MAX / 16) rows_ *= 2;
   return true;
 }
@@ -124,7 +125,7 @@ vector<Caffe::RNG*> AnnotatedDataLayer<Dtype>::Generators() const {
 
 namespace {
 
-// 0: no crop.
+// Size of the crop; 0: none.
 int CropRows(const TransformationParameter& param) {
   return static_cast<int>(param.has_crop_h() ? param.crop_h() : param.crop_size());
 }
@@ -132,11 +133,11 @@ int CropColumns(const TransformationParameter& param) {
   return static_cast<int>(param.has_crop_w() ? param.crop_w() : param.crop_size());
 }
 
-/// An image while it is changed, and the objects in it.
-class ChangedImage {
+/// An image and the objects in it, which are transformed together.
+class TransformedImage {
  public:
-  ChangedImage(const TransformationParameter& changes, Phase phase, const cv::Mat& image,
-               const vector<LabeledBox>& boxes, rng_t* random)
+  TransformedImage(const TransformationParameter& changes, Phase phase, const cv::Mat& image,
+                   const vector<LabeledBox>& boxes, rng_t* random)
       : changes_(changes),
         phase_(phase),
         random_(random),
@@ -153,14 +154,14 @@ class ChangedImage {
     const cv::Size before = image_.size();
     cv::Rect place;
     image_ = Expanded(changes_.expand_param(), image_, fill, random_, &place);
-    Move(Around(place, before, image_.size()), nullptr);
+    Move(OuterInFractions(place, before, image_.size()), nullptr);
   }
 
-  /// One of the parts that `samplers` draw, if they draw some.
+  /// Cuts out one of the parts that `samplers` draw, if they draw any.
   void Sample(const google::protobuf::RepeatedPtrField<BatchSampler>& samplers) {
     const vector<kernels::BoundingBox> windows = SampledWindows(samplers, boxes_, random_);
     if (windows.empty()) return;
-    const int chosen = IndexDraw(random_, static_cast<int>(windows.size()));
+    const int chosen = DrawIndex(random_, static_cast<int>(windows.size()));
     const kernels::BoundingBox& window = windows[chosen];
     const auto pixel = [](double part, int size) {
       return std::min(static_cast<int>(std::lround(part * size)), size);
@@ -175,7 +176,7 @@ class ChangedImage {
     if (!changes_.has_resize_param()) return;
     const cv::Rect place = PlaceInResized(changes_.resize_param(), image_.size());
     image_ = Resized(changes_.resize_param(), image_, random_);
-    Move(Around(place, place.size(), image_.size()), nullptr);
+    Move(OuterInFractions(place, place.size(), image_.size()), nullptr);
   }
 
   void AddNoise() {
@@ -189,14 +190,14 @@ class ChangedImage {
         << "a crop of " << rows << " x " << columns << " is larger than an image of " << image_.rows
         << " x " << image_.cols << ".";
     const auto offset = [&](int rest) {
-      return phase_ == TRAIN ? IndexDraw(random_, rest + 1) : rest / 2;
+      return phase_ == TRAIN ? DrawIndex(random_, rest + 1) : rest / 2;
     };
     const int top = offset(image_.rows - rows), left = offset(image_.cols - columns);
     CutOut({left, top, columns, rows});
   }
 
   void Mirror() {
-    if (!changes_.mirror() || !DrawnByChance(random_, 0.5)) return;
+    if (!changes_.mirror() || !DrawBool(random_, 0.5)) return;
     cv::Mat mirrored;
     cv::flip(image_, mirrored, 1);
     image_ = mirrored;
@@ -211,9 +212,10 @@ class ChangedImage {
   const vector<LabeledBox>& boxes() const { return boxes_; }
 
  private:
-  /// What an image of size `outer` shows, in parts of one of size `inner` that is at `place` in it.
-  static kernels::BoundingBox Around(const cv::Rect& place, const cv::Size& inner,
-                                     const cv::Size& outer) {
+  /// An image of size `inner` lies at `place` in one of size `outer`. Returns the box of the outer
+  /// image in fractions of the inner one.
+  static kernels::BoundingBox OuterInFractions(const cv::Rect& place, const cv::Size& inner,
+                                               const cv::Size& outer) {
     const double width = inner.width, height = inner.height;
     return {-place.x / width, -place.y / height, (outer.width - place.x) / width,
             (outer.height - place.y) / height};
@@ -310,8 +312,8 @@ void AnnotatedDataLayer<Dtype>::LoadItem(int item, const string& key, const stri
   const int batch_size = static_cast<int>(this->layer_param_.data_param().batch_size());
   const string name = RecordName(key);
   const AnnotatedDatum record = Record(name, value);
-  ChangedImage changed(changes_, this->phase_, transformer.ImageOf(record.datum(), name),
-                       BoxesOf(record, name), static_cast<rng_t*>(random_->generator()));
+  TransformedImage changed(changes_, this->phase_, transformer.ImageOf(record.datum(), name),
+                           BoxesOf(record, name), static_cast<rng_t*>(random_->generator()));
   cv::Mat image;
   typename DataTransformer<Dtype>::Window window;
   Dtype* place = nullptr;

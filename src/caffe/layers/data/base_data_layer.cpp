@@ -16,9 +16,9 @@ namespace caffe {
 
 namespace {
 
-constexpr unsigned kMostBatches = 1024;  ///< read ahead
+constexpr unsigned kMaxBatches = 1024;  ///< that are read ahead
 
-/// As many as the CPU's loops have, divided among the solvers.
+/// As many threads as the CPU's loops use, divided among the solvers.
 int LoadThreads() {
   const int solvers_here = Caffe::multiprocess() ? 1 : std::max(1, Caffe::solver_count());
   return std::max(1, CpuThreads() / solvers_here);
@@ -63,11 +63,11 @@ template <typename Dtype>
 BasePrefetchingDataLayer<Dtype>::BasePrefetchingDataLayer(const LayerParameter& param)
     : BaseDataLayer<Dtype>(param),
       workers_(LoadThreads()),
-      // While one is held by the last forward, another gives the next its shape (Reshape).
-      prefetch_(std::clamp(param.data_param().prefetch(), 2u, kMostBatches)),
+      // At least two: the last forward holds one batch while Reshape reads the shape of the next.
+      prefetch_(std::clamp(param.data_param().prefetch(), 2u, kMaxBatches)),
       own_(new OwnItems(param)) {
-  CHECK(param.data_param().prefetch() >= 1 && param.data_param().prefetch() <= kMostBatches)
-      << "Layer " << param.name() << ": prefetch must be 1 to " << kMostBatches << ".";
+  CHECK(param.data_param().prefetch() >= 1 && param.data_param().prefetch() <= kMaxBatches)
+      << "Layer " << param.name() << ": prefetch must be 1 to " << kMaxBatches << ".";
   for (shared_ptr<Batch<Dtype>>& batch : prefetch_) {
     batch.reset(new Batch<Dtype>());
     prefetch_free_.push(batch.get());
@@ -83,7 +83,7 @@ void BasePrefetchingDataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bot
   BaseDataLayer<Dtype>::LayerSetUp(bottom, top);
   this->data_transformer_->InitRand();
   SourcePosition beginning;
-  says_where_ = SavePosition(&beginning);
+  has_position_ = SavePosition(&beginning);
   StartInternalThread();
 }
 
@@ -95,7 +95,7 @@ void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
     if (!stream_.empty()) SetState(stream_, &Caffe::rng_stream());
     while (!must_stop()) {
       batch = prefetch_free_.pop();
-      if (says_where_) batch->before_ = Position();
+      if (has_position_) batch->before_ = Position();
       const auto begin = std::chrono::steady_clock::now();
       load_batch(batch);
       batch->number_ = ++batches_;
@@ -109,9 +109,9 @@ void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
       batch = nullptr;
     }
   } catch (const boost::thread_interrupted&) {
-    // A wait, mostly for a free batch, was ended by StopInternalThread.
+    // StopInternalThread interrupted a wait, usually for a free batch.
   } catch (...) {
-    prefetch_full_.fail(std::current_exception());  // whoever waits for a batch throws it
+    prefetch_full_.fail(std::current_exception());  // thrown by whoever waits for a batch
   }
   if (batch) prefetch_free_.push(batch);
 }
@@ -145,7 +145,7 @@ shared_ptr<const SourcePosition> BasePrefetchingDataLayer<Dtype>::Position() con
 
 template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::SaveProgress(LayerProgress* progress) const {
-  if (!says_where_ || !is_started()) return;  // and its next batch may never come
+  if (!has_position_ || !is_started()) return;  // the next batch may never come
   const shared_ptr<const SourcePosition> next = prefetch_full_.peek()->before_;
   progress->set_key(next->key);
   *progress->mutable_position() = {next->position.begin(), next->position.end()};
@@ -157,7 +157,7 @@ void BasePrefetchingDataLayer<Dtype>::SaveProgress(LayerProgress* progress) cons
 template <typename Dtype>
 bool BasePrefetchingDataLayer<Dtype>::RestoreProgress(const LayerProgress& progress) {
   const vector<Caffe::RNG*> generators = Generators();
-  bool fits = says_where_ && is_started() &&
+  bool fits = has_position_ && is_started() &&
               progress.random_size() == static_cast<int>(generators.size()) + 1;
   if (!fits) return false;
   StopInternalThread();
@@ -200,7 +200,7 @@ void BasePrefetchingDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                                 const vector<Blob<Dtype>*>& top) {
   HostFeed* const feed = this->feed();
   if (Batch<Dtype>* const last = prefetch_current_) {
-    // By way of the feed the last forward's copies are over when the thread gets the batch.
+    // A feed returns the batch to the thread only after the last forward's copies are done.
     const auto give_back = [this, last] { prefetch_free_.push(last); };
     feed ? feed->Then(give_back) : give_back();
   }

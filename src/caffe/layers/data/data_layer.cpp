@@ -19,8 +19,8 @@ namespace caffe {
 
 namespace {
 
-/// Bytes of a record from which on it takes longer to make an item of it than to hand it over.
-constexpr size_t kWorthHanding = 4096;
+/// Size of a record, in bytes, from which it is worth handing it to another thread.
+constexpr size_t kMinBytesToHandOver = 4096;
 
 string SizeOf(int channels, int height, int width) {
   return std::to_string(channels) + " x " + std::to_string(height) + " x " + std::to_string(width);
@@ -64,7 +64,7 @@ template <typename Dtype>
 Datum DataLayer<Dtype>::Record(const string& key, const string& value) const {
   Datum datum;
   CHECK(datum.ParseFromString(value))
-      << Name() << ": the record with key '" << key << "' is no Datum.";
+      << Name() << ": the record with key '" << key << "' is not a Datum.";
   return datum;
 }
 
@@ -155,13 +155,13 @@ void DataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   this->workers_->Run(batch_size, [this, batch, labels](int i) {
     while (Skip()) Next();
     string value = cursor_->value();
-    const bool worth_handing = value.size() >= kWorthHanding;
+    const bool worth_handing = value.size() >= kMinBytesToHandOver;
     BatchWorkers::Work work = [this, batch, labels, i, key = cursor_->key(),
                                value = std::move(value)] {
       Datum datum = Record(key, value);
       if (labels) labels[i] = static_cast<Dtype>(datum.label());
 #ifdef USE_OPENCV
-      if (this->data_transformer_->IsPicture(datum)) {
+      if (this->data_transformer_->UsesImage(datum)) {
         const string name = Name() + ": the record with key '" + key + "'";
         return LoadItem(i, key, this->data_transformer_->ImageOf(datum, name), batch);
       }
@@ -222,7 +222,7 @@ bool DataLayer<Dtype>::RestorePosition(const LayerProgress& progress) {
     }
     if (found) return true;
     LOG(WARNING) << Name() << ": the record with key '" << progress.key()
-                 << "', with which a resumed training goes on, is not there.";
+                 << "', where the resumed training continues, does not exist.";
   }
   Begin();
   offset_ = 0;

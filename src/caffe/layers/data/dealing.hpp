@@ -9,8 +9,9 @@
 
 namespace caffe {
 
-/// Whether item number `offset` of a source belongs to another solver: several take turns when they
-/// train, and each tests on all of the data. Devices among which a net is divided are one solver.
+/// Whether item number `offset` of a source belongs to another solver. Training solvers take items
+/// in turn; in testing each reads all of the data. Devices among which a net is divided count as
+/// one solver.
 inline bool BelongsToAnotherSolver(Phase phase, uint64_t offset) {
   return phase == TRAIN &&
          offset % Caffe::solver_count() != static_cast<uint64_t>(NumberOfSolver());

@@ -13,7 +13,7 @@ namespace caffe {
 
 namespace {
 
-/// What ImageData would be told.
+/// The same parameters as an ImageData layer has them.
 LayerParameter AsImageData(const LayerParameter& param) {
   const DenseImageDataParameter& dense = param.dense_image_data_param();
   LayerParameter result = param;
@@ -85,7 +85,7 @@ void DenseImageDataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   });
 }
 
-/// The labels of the image `path`, one a pixel.
+/// Reads the label image `label` of the image `path`: one label per pixel.
 template <typename Dtype>
 cv::Mat DenseImageDataLayer<Dtype>::LabelsOf(const string& path, const string& label) const {
   const ImageDataParameter& param = this->layer_param_.image_data_param();

@@ -12,10 +12,10 @@
 namespace caffe {
 namespace {
 
-constexpr uint64_t kOnlyBatch = 1;  ///< its number (NextFeed), where it fills once
+constexpr uint64_t kOnlyBatch = 1;  ///< NextFeed number of the only batch, with `refill: false`
 
-/// Value `top` of a field given once or once for each of `tops`; aborts for other numbers of
-/// values.
+/// Value `top` of a field that is given once or once for each of `tops`. Aborts for other numbers
+/// of values.
 template <typename Field>
 int Pick(const Field& field, const char* name, int top, int tops, const string& layer) {
   CHECK(field.size() == 1 || field.size() == tops)
@@ -69,14 +69,15 @@ void DummyDataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
   for (int i = 0; i < tops; ++i) {
     top[i]->Reshape(own.Shape(TopShape(i, tops)));
     first_.push_back(own.First(top[i]->count() * own.parts()));
-    // Constants can be read before the first forward, as in Caffe; zeros are there untouched.
+    // Constants can be read before the first forward, as in Caffe. Zeros need not be written.
     const bool zeros = fillers == 0 || param.data_filler(fillers > 1 ? i : 0).value() == 0;
     if (SourceOf(i).constant && !zeros) SourceOf(i).filler->Fill(top[i]);
     CHECK(SourceOf(i).constant || top[i]->count() > 0)
         << "Layer " << this->layer_param_.name() << ": its filler was given an empty blob of shape "
         << top[i]->shape_string();
   }
-  // Which forward is the first one does not matter to the values then, nor does a resumed stream.
+  // With a seed drawn here, the values depend neither on which forward comes first nor on a resumed
+  // random stream.
   if (!param.refill()) seed_ = caffe_rng_rand();
   batch_.clear();
 }

@@ -7,8 +7,8 @@
 
 namespace caffe {
 
-/// Fills `top` with the values of `from`, a blob on the host, from number `first` on. With a `feed`
-/// (Layer::feed) the copy may still be on its way when this returns.
+/// Fills `top` from `from`, a blob on the host, beginning at its value number `first`. With a
+/// `feed` (Layer::feed) the copy may still be in progress when this returns.
 template <typename Dtype>
 void FillTop(const DeviceContext& context, HostFeed* feed, const Blob<Dtype>& from,
              Blob<Dtype>* top, int64_t first = 0) {
@@ -18,8 +18,8 @@ void FillTop(const DeviceContext& context, HostFeed* feed, const Blob<Dtype>& fr
   kernels::CopyFromHost(context, top->count(), values, MutableData(context, top));
 }
 
-/// The same for values in memory that the caller may need again at once, or that is not pinned:
-/// a feed finds them in `staged`, which is then for nothing else.
+/// The same for memory that the caller may overwrite at once, or that is not pinned. For a feed the
+/// values are first copied to `staged`, which must not be used for anything else.
 template <typename Dtype>
 void FillTop(const DeviceContext& context, HostFeed* feed, const Dtype* from, Blob<Dtype>* staged,
              Blob<Dtype>* top) {

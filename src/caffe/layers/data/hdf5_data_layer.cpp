@@ -85,7 +85,7 @@ bool HDF5DataLayer<Dtype>::Skip() const {
 }
 
 template <typename Dtype>
-int HDF5DataLayer<Dtype>::RowsInOrder(int most) const {
+int HDF5DataLayer<Dtype>::AdjacentRows(int most) const {
   const bool all = this->phase_ == TEST || Caffe::solver_count() == 1;
   const int end = std::min(current_row_ + (all ? most : 1), hdf_blobs_[0]->shape(0));
   int row = current_row_ + 1;
@@ -167,7 +167,7 @@ void HDF5DataLayer<Dtype>::ForwardOn(const DeviceContext& context,
   }
   for (int row = 0, run; row < rows; row += run) {
     while (Skip()) Next();
-    run = RowsInOrder(rows - row);
+    run = AdjacentRows(rows - row);
     for (size_t i = 0; i < staged_.size(); ++i) {
       const int64_t width = top[i]->count(1);
       CHECK_EQ(width, hdf_blobs_[i]->count(1))

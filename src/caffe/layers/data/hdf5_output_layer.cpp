@@ -34,7 +34,7 @@ void HDF5OutputLayer<Dtype>::Open() {
   std::error_code unknown;
   CHECK(!std::filesystem::is_fifo(file_name_, unknown))
       << "Layer " << this->layer_param_.name() << ": '" << file_name_
-      << "' is a pipe, and an HDF5 file is not written from beginning to end.";
+      << "' is a pipe; an HDF5 file cannot be written to a pipe.";
   const string link = WhyLinkIsRefused(file_name_);
   CHECK(link.empty()) << "Layer " << this->layer_param_.name() << ": Cannot write " << file_name_
                       << ": " << link << ". Remove it, or name another file.";

@@ -183,7 +183,7 @@ bool ImageDataLayer<Dtype>::RestorePosition(const LayerProgress& progress) {
     LOG(WARNING) << "Layer " << this->layer_param_.name() << ": the image list "
                  << this->layer_param_.image_data_param().source() << " has changed: image "
                  << progress.key()
-                 << ", with which a resumed training goes on, is not at its place.";
+                 << ", where the resumed training continues, is not at its place.";
     return false;
   }
   lines_id_ = static_cast<int>(progress.position(0));

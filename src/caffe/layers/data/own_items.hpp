@@ -10,8 +10,8 @@
 
 namespace caffe {
 
-/// The rule of a source all of whose tops have an item of the batch in each place of their first
-/// dimension: every device reads all items, so that all draw the same numbers, and takes its own.
+/// The rule of a source whose tops all have the items of the batch along their first axis. Every
+/// device reads all items, so that all draw the same random numbers, and keeps its own.
 inline LayerRule SourceRule(const LayerShapes& shapes) {
   if (shapes.top[0].empty()) return NoAxes("its top has no items");
   LayerRule rule = Axes({ItemAxis(shapes)});
@@ -19,14 +19,14 @@ inline LayerRule SourceRule(const LayerShapes& shapes) {
   return rule;
 }
 
-/// Those items of the batch that this device has of a source (LayerParameter::layout): one of equal
-/// parts.
+/// The items of a source's batch that belong to this device (LayerParameter::layout): one of
+/// several equal parts.
 class OwnItems {
  public:
   explicit OwnItems(const LayerParameter& param) {
     if (!param.has_layout()) return;
     const layrub::Layout layout = FromProto(param.layout());
-    CHECK(!layout.dims.empty() && layout.dims[0] > 0) << "layout: a source has items.";
+    CHECK(!layout.dims.empty() && layout.dims[0] > 0) << "layout: a source must have items.";
     parts_ = Parts(layout, 0);
     const layrub::Communicator* const group = DeviceGroupScope::Current();
     if (group == nullptr) return;
@@ -35,14 +35,14 @@ class OwnItems {
   }
 
   int64_t parts() const { return parts_; }
-  /// The shape of a top, of that of the whole batch.
+  /// The shape of this device's top, given that of the whole batch.
   vector<int> Shape(vector<int> whole) const {
     CHECK(parts_ == 1 || (!whole.empty() && whole[0] % parts_ == 0))
-        << "layout: the batch is not the one that was divided.";
+        << "layout: the batch has another size than the one that was divided.";
     if (parts_ > 1) whole[0] = static_cast<int>(whole[0] / parts_);
     return whole;
   }
-  /// Of the values of a whole batch, the number of the first one that is this device's.
+  /// Index of this device's first value in a whole batch of `count` values.
   int64_t First(int64_t count) const { return count / parts_ * index_; }
 
  private:

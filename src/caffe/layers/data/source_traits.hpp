@@ -5,7 +5,7 @@
 
 namespace caffe {
 
-/// Traits of a layer without bottoms that brings something new from the host to each of its `tops`
+/// Traits of a layer without bottoms that copies new values from the host to each of its `tops`
 /// tops.
 inline MemoryTraits SourceTraits(size_t tops) {
   MemoryTraits traits;

@@ -6,15 +6,15 @@
 
 namespace caffe {
 
-/// Where the pixels first..last of one axis of an image come to lie in a crop of that axis.
+/// How the pixels first..last along one axis of an image map to a crop of that axis.
 struct WindowSpan {
-  int begin = 0, length = 0;  ///< the part of them that is in the image
-  int before = 0, after = 0;  ///< how much of the crop is for what is beyond either end
-  int warped = 0;             ///< how much is for `length` pixels
+  int begin = 0, length = 0;  ///< the pixels that are in the image
+  int before = 0, after = 0;  ///< pixels of the crop beyond either end of the image
+  int warped = 0;             ///< pixels of the crop that show the `length` pixels
 };
 
-/// The span of pixels first..last, which may go beyond an image of `size` pixels, when all of them
-/// are warped to `crop` pixels.
+/// The span of pixels first..last of an image of `size` pixels when all of them, also those beyond
+/// the image, are warped to `crop` pixels.
 template <typename Dtype>
 WindowSpan SpanOf(int first, int last, int size, int crop) {
   const int all = last - first + 1;
@@ -25,12 +25,12 @@ WindowSpan SpanOf(int first, int last, int size, int crop) {
   return {first + below, inside, scaled(below), scaled(above), scaled(inside)};
 }
 
-/// A window's columns or rows: its centre and how far it reaches on either side.
+/// The columns or rows of a window: its centre, and half of its length.
 template <typename Dtype>
 struct WindowReach {
   WindowReach(int first, int last)
       : half((last - first + 1) / static_cast<Dtype>(2)), centre(first + half) {}
-  /// The first and the last pixel of the reach, grown `factor` times.
+  /// The first and the last pixel of the window grown by `factor`.
   int First(Dtype factor) const { return static_cast<int>(std::round(centre - half * factor)); }
   int Last(Dtype factor) const { return static_cast<int>(std::round(centre + half * factor)); }
 

@@ -92,7 +92,7 @@ void WindowDataLayer<Dtype>::ReadMean() {
     BlobProto mean;
     ReadProtoFromBinaryFileOrDie(param.mean_file(), &mean);
     data_mean_.FromProto(mean);
-    AsOneImage(&data_mean_);
+    ReshapeToImage(&data_mean_);
     const int crop = static_cast<int>(param.crop_size());
     CHECK(data_mean_.channels() == 3 && data_mean_.height() >= crop && data_mean_.width() >= crop)
         << Name() << ": the mean image in " << param.mean_file() << " has shape "
@@ -172,7 +172,7 @@ void WindowDataLayer<Dtype>::Crop(const vector<float>& window, bool mirror, Dtyp
   const bool grows = context > 0 || square;
   bool fits = grows || (x1 >= 0 && y1 >= 0 && x2 < image.cols && y2 < image.rows);
   if (grows) {
-    // The window fills what the context leaves of the crop.
+    // The crop without its context shows the window.
     const Dtype growth = static_cast<Dtype>(crop) / static_cast<Dtype>(crop - 2 * context);
     WindowReach<Dtype> across(x1, x2), down(y1, y2);
     if (square) across.half = down.half = std::max(across.half, down.half);

@@ -10,9 +10,9 @@ namespace caffe {
 namespace {
 
 constexpr char kBlanks[] = " \t\r\v\f";
-constexpr int64_t kFarthestCorner = 1 << 24;  ///< so that windows are exact as floats
+constexpr int64_t kFarthestCorner = 1 << 24;  ///< keeps coordinates exact as floats
 
-/// The words of a text file, with the lines that they stand on.
+/// Reads the words of a text file and keeps track of their lines.
 class Words {
  public:
   Words(const string& source, const string& what) : source_(source), what_(what) {
@@ -32,7 +32,7 @@ class Words {
     }
     return !text_.eof();
   }
-  /// The next word as a T; `name` says in messages what it should be.
+  /// Returns the next word as a T. Messages call it `name`.
   template <typename T>
   T Next(const char* name) {
     T value{};
@@ -42,7 +42,8 @@ class Words {
     CHECK(ends) << what_ << source_ << ":" << line_ << ": this is not " << name << ".";
     return value;
   }
-  /// The next word, or the rest of its line where it is the first there: a path may have blanks.
+  /// Returns the next word; if it is the first of its line, the whole line, since a path may
+  /// contain blanks.
   string NextPath(const char* name) {
     More();
     const string line = text_.str();
@@ -68,7 +69,7 @@ vector<WindowedImage> ReadWindowFile(const string& source, const string& what) {
   while (words.More()) {
     const string mark = words.Next<string>("'#'");
     CHECK_EQ(mark, "#") << what << source << ":" << words.line()
-                        << ": an image begins with \"# index\".";
+                        << ": an image must begin with \"# index\".";
     words.Next<int>("the index of an image");
     WindowedImage image;
     image.path = words.NextPath("the path of an image");
@@ -85,11 +86,11 @@ vector<WindowedImage> ReadWindowFile(const string& source, const string& what) {
         *place = words.Next<int>("a corner of a window");
         CHECK_LE(std::abs(int64_t{*place}), kFarthestCorner)
             << what << source << ":" << words.line() << ": " << *place
-            << " is no corner of a window.";
+            << " is out of range for the corner of a window.";
       }
       CHECK(window.x1 <= window.x2 && window.y1 <= window.y2)
           << what << source << ":" << words.line()
-          << ": the second corner of a window lies right of and below the first.";
+          << ": the second corner of a window must be right of and below the first.";
       image.windows.push_back(window);
     }
     images.push_back(image);

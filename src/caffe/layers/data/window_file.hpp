@@ -8,22 +8,22 @@
 
 namespace caffe {
 
-/// A box of an image: from column x1 and row y1 to column x2 and row y2, which belong to it.
+/// A box of an image: columns x1 to x2 and rows y1 to y2, inclusive.
 struct FileWindow {
   int label = 0;
-  float overlap = 0;  ///< with the nearest object, from 0 to 1
+  float overlap = 0;  ///< overlap with the nearest object, from 0 to 1
   int x1 = 0, y1 = 0, x2 = 0, y2 = 0;
 };
 
 /// An image of a window file, and its windows.
 struct WindowedImage {
   string path;
-  int line = 0;  ///< of the path, counted from 1
+  int line = 0;  ///< line of the path, counted from 1
   int channels = 0, height = 0, width = 0;
   vector<FileWindow> windows;
 };
 
-/// Reads the text file `source`, which has for each image
+/// Reads the text file `source`, which contains for each image
 ///
 ///     # index
 ///     path
@@ -31,9 +31,9 @@ struct WindowedImage {
 ///     number of windows
 ///     label overlap x1 y1 x2 y2     (for each window)
 ///
-/// with any blanks between the words; a path that begins a line is the whole line, blanks included.
-/// The index is not looked at: images count from 0. Aborts where the file cannot be read or has
-/// another form; `what` begins the message: "Layer data: ".
+/// with any blanks between the words. A path that begins a line extends to the end of the line,
+/// blanks included. The index is ignored: images are counted from 0. Aborts if the file cannot be
+/// read or has another format; the message begins with `what`, for example "Layer data: ".
 vector<WindowedImage> ReadWindowFile(const string& source, const string& what);
 
 }  // namespace caffe

@@ -1,7 +1,7 @@
 #ifndef CAFFE_LAYERS_DETECTION_BOX_INPUTS_HPP_
 #define CAFFE_LAYERS_DETECTION_BOX_INPUTS_HPP_
 
-// The bottoms that layers of SSD have in common.
+// Bottoms that several layers of SSD have.
 
 #include <string>
 #include <vector>
@@ -23,8 +23,9 @@ inline kernels::BoxCode CodeOf(PriorBoxParameter_CodeType type) {
   }
 }
 
-/// Aborts, naming the layer, unless offsets (N x 4 P, or for boxes of each class N x 4 P classes),
-/// scores (N x P classes) and priors (1 x 2 x 4 P) fit together. Further axes may be of length 1.
+/// Returns the shape of a detector's outputs. Aborts, naming the layer, unless offsets (N x 4 P, or
+/// without `share_location` N x 4 P classes), scores (N x P classes) and priors (1 x 2 x 4 P) fit
+/// together. Further axes of length 1 are allowed.
 template <typename Dtype>
 kernels::MultiBoxShape CheckBoxInputs(const string& layer, const vector<Blob<Dtype>*>& bottom,
                                       int64_t classes, bool share_location) {
@@ -40,7 +41,7 @@ kernels::MultiBoxShape CheckBoxInputs(const string& layer, const vector<Blob<Dty
   shape.sets = share_location ? 1 : classes;
   for (const Blob<Dtype>* blob : {&offsets, &scores}) {
     CHECK(blob->num_axes() >= 2 && blob->shape(0) == offsets.shape(0))
-        << "Layer " << layer << ": bottoms 0 and 1 must have as many items, not shapes "
+        << "Layer " << layer << ": bottoms 0 and 1 must have the same number of items, not shapes "
         << offsets.shape_string() << " and " << scores.shape_string() << ".";
   }
   shape.items = offsets.shape(0);
@@ -56,14 +57,14 @@ kernels::MultiBoxShape CheckBoxInputs(const string& layer, const vector<Blob<Dty
 
 /// An object of the ground truth.
 struct TrueObject {
-  int row;   ///< in the blob
-  int item;  ///< of the batch
+  int row;   ///< row of the blob
+  int item;  ///< item of the batch
   int label;
   kernels::BoundingBox box;
   bool difficult;
 };
 
-/// Aborts, naming the layer, unless `truth` is a ground truth: 1 x 1 x G x 8.
+/// Aborts, naming the layer, unless `truth` has the shape of a ground truth: 1 x 1 x G x 8.
 template <typename Dtype>
 void CheckTruthShape(const string& layer, int bottom, const Blob<Dtype>& truth) {
   CHECK(truth.num_axes() >= 1 && truth.shape(-1) == 8)
@@ -72,8 +73,8 @@ void CheckTruthShape(const string& layer, int bottom, const Blob<Dtype>& truth) 
       << truth.shape_string() << ".";
 }
 
-/// The rows of the ground truth whose item is not -1, in order. Aborts, naming the layer, where
-/// a label is no class or is `background`.
+/// Returns the rows of the ground truth whose item is not -1, in order. Aborts, naming the layer,
+/// if a label is not a class or is `background`.
 template <typename Dtype>
 vector<TrueObject> ReadTruth(const string& layer, const Blob<Dtype>& truth, int64_t classes,
                              int64_t background) {
@@ -86,7 +87,7 @@ vector<TrueObject> ReadTruth(const string& layer, const Blob<Dtype>& truth, int6
     CHECK(row[1] >= 0 && row[1] < static_cast<Dtype>(classes) &&
           static_cast<int64_t>(row[1]) != background)
         << "Layer " << layer << ": row " << i << " of the ground truth has label " << row[1]
-        << ", which is none of an object: there are " << classes << " classes, and class "
+        << ", which is not a class of objects: there are " << classes << " classes, and class "
         << background << " is the background.";
     objects.push_back({i, static_cast<int>(row[0]), static_cast<int>(row[1]),
                        kernels::BoxAt(row + 3), row[7] != 0});

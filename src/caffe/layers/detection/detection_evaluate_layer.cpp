@@ -16,7 +16,7 @@
 namespace caffe {
 namespace {
 
-/// A box of an item and a label.
+/// A detection of one item and label.
 struct Claim {
   double score;
   kernels::BoundingBox box;
@@ -24,33 +24,34 @@ struct Claim {
 
 using ItemAndLabel = std::pair<int, int>;
 
-/// Parts of an image that was resized as `resize` says, in parts of what it was: of a padded one,
-/// the image is in the middle. `along` and `across` are the sizes of image and target.
-double PartBefore(double part, double along, double across, double target_along,
-                  double target_across) {
+/// Converts a coordinate in fractions of a padded image to fractions of the original image, which
+/// is in the middle. `along` and `target_along` are the sizes of original and result along this
+/// axis, `across` and `target_across` those along the other.
+double UnpaddedFraction(double part, double along, double across, double target_along,
+                        double target_across) {
   const double scale = std::min(target_along / along, target_across / across);
   const double inner = std::max(1.0, std::round(along * scale));
   return (part * target_along - std::floor((target_along - inner) / 2)) / inner;
 }
 
-/// `box`, which is in parts of an image that was resized as `resize` says, in pixels of what it
-/// was.
+/// Converts `box`, in fractions of an image that was resized as `resize` says, to pixels of the
+/// original image.
 kernels::BoundingBox InPixels(kernels::BoundingBox box, const ResizeParameter& resize,
                               const std::pair<double, double>& height_and_width) {
   const auto [height, width] = height_and_width;
   if (resize.resize_mode() == ResizeParameter::FIT_LARGE_SIZE_AND_PAD) {
     for (double* x : {&box.xmin, &box.xmax})
-      *x = PartBefore(*x, width, height, resize.width(), resize.height());
+      *x = UnpaddedFraction(*x, width, height, resize.width(), resize.height());
     for (double* y : {&box.ymin, &box.ymax})
-      *y = PartBefore(*y, height, width, resize.height(), resize.width());
+      *y = UnpaddedFraction(*y, height, width, resize.height(), resize.width());
   }
   const auto within = [](double part) { return std::min(std::max(part, 0.0), 1.0); };
   return {within(box.xmin) * width, within(box.ymin) * height, within(box.xmax) * width + 1,
           within(box.ymax) * height + 1};
 }
 
-/// For each claim, from the best down, whether it is one of `objects` (1), none (-1), or one that
-/// does not count (0).
+/// Returns for each claim, which are sorted from the best down, whether it is right (1), wrong
+/// (-1), or does not count (0).
 vector<int> Judge(const vector<Claim>& claims, const vector<TrueObject>& objects, double threshold,
                   bool difficult_count) {
   vector<bool> taken(objects.size());
@@ -156,7 +157,7 @@ void DetectionEvaluateLayer<Dtype>::ReadSizes() {
     double height = 0, width = 0;
     if (!(words >> name)) continue;
     CHECK((words >> height >> width) && height > 0 && width > 0)
-        << what << source << ":" << number << ": a line is \"name height width\".";
+        << what << source << ":" << number << ": a line must be \"name height width\".";
     sizes_.emplace_back(height, width);
   }
   CHECK(!sizes_.empty()) << what << "name_size_file " << source << " names no image.";
@@ -187,7 +188,7 @@ void DetectionEvaluateLayer<Dtype>::Forward_cpu(const vector<Blob<Dtype>*>& bott
     CHECK(row[0] >= 0 && row[1] >= 0 && row[1] < static_cast<Dtype>(classes) &&
           static_cast<int>(row[1]) != background)
         << "Layer " << name << ": detection " << i << " has item " << row[0] << " and label "
-        << row[1] << ", which is none of an object.";
+        << row[1] << ", which is not a class of objects.";
     claims[{static_cast<int>(row[0]), static_cast<int>(row[1])}].push_back(
         {static_cast<double>(row[2]), kernels::BoxAt(row + 3)});
     ++found_;

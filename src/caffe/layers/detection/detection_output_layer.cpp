@@ -13,7 +13,7 @@
 namespace caffe {
 namespace {
 
-/// A box of one item.
+/// A box that was found in one item.
 struct Detected {
   int64_t label;
   double score;
@@ -29,7 +29,7 @@ kernels::Suppression SuppressionOf(const DetectionOutputParameter& param) {
   return how;
 }
 
-/// How many rows the top can have.
+/// The greatest number of rows that the top can have.
 int64_t MostRows(const kernels::MultiBoxShape& shape, const DetectionOutputParameter& param) {
   const int64_t background = param.background_label_id();
   const bool has_background = background >= 0 && background < shape.classes;
@@ -40,7 +40,7 @@ int64_t MostRows(const kernels::MultiBoxShape& shape, const DetectionOutputParam
   return shape.items * std::max<int64_t>(most, 1);
 }
 
-/// Leaves the `most` best, those of a label together.
+/// Keeps the `most` best boxes, ordered by label.
 void KeepBest(size_t most, vector<Detected>* found) {
   if (found->size() <= most) return;
   std::stable_sort(found->begin(), found->end(),

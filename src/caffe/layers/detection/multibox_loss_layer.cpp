@@ -17,7 +17,7 @@
 namespace caffe {
 namespace {
 
-/// Of MultiBoxTargets: the divisor, then labels and objects, and what is missing to whole doubles.
+/// Bytes of MultiBoxTargets: the divisor, then labels and objects, rounded up to whole doubles.
 int64_t TargetBytes(const kernels::MultiBoxShape& shape) {
   const int64_t numbers = shape.positions() * (1 + shape.sets);
   return int64_t{sizeof(double)} + (numbers + 1) / 2 * 2 * int64_t{sizeof(int)};
@@ -53,8 +53,8 @@ void MultiBoxLossLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   CHECK_LT(param.background_label_id(), param.num_classes())
       << "Layer " << name << ": background_label_id must be one of num_classes.";
   CHECK(!param.map_object_to_agnostic() || param.background_label_id() + 1 < param.num_classes())
-      << "Layer " << name << ": map_object_to_agnostic makes the class behind background_label_id "
-      << "of all objects; num_classes has none.";
+      << "Layer " << name << ": map_object_to_agnostic gives all objects the class after "
+      << "background_label_id, which must be less than num_classes.";
 }
 
 template <typename Dtype>
@@ -83,9 +83,9 @@ MemoryTraits MultiBoxLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom
   traits.saved = {{"targets", TargetBytes(shape)}};
   traits.forward.reads = {BottomData(0), BottomData(1), BottomData(2), BottomData(3)};
   traits.forward.writes = {TopData(0)};
-  traits.forward.scratch_bytes =
+  traits.forward.workspace_bytes =
       TargetBytes(shape) + shape.positions() * static_cast<int64_t>(sizeof(Dtype));
-  OperandForm backward;
+  OperandVariant backward;
   backward.name = "targets";
   backward.reads = {Saved(0), TopDiff(0)};
   if (propagate_down[0]) {
@@ -137,9 +137,10 @@ int MultiBoxLossLayer<Dtype>::Choose(const vector<Blob<Dtype>*>& bottom,
   for (const TrueObject& object :
        ReadTruth(this->layer_param_.name(), *bottom[3],
                  param.map_object_to_agnostic() ? int64_t{INT_MAX} : shape.classes, background)) {
-    CHECK_LT(object.item, shape.items) << "Layer " << this->layer_param_.name() << ": row "
-                                       << object.row << " of the ground truth is of item "
-                                       << object.item << ", and there are " << shape.items << ".";
+    CHECK_LT(object.item, shape.items)
+        << "Layer " << this->layer_param_.name() << ": row " << object.row
+        << " of the ground truth is of item " << object.item << ", but there are " << shape.items
+        << " items.";
     if (param.use_difficult_gt() || !object.difficult) truth[object.item].push_back(object);
   }
 
@@ -149,7 +150,7 @@ int MultiBoxLossLayer<Dtype>::Choose(const vector<Blob<Dtype>*>& bottom,
   for (int64_t p = 0; p < shape.priors; ++p) {
     known[p] = kernels::PriorAt(priors, shape.priors, p, !param.encode_variance_in_target());
     prior_boxes[p] = known[p].box;
-    // Offsets from a box without area are not finite.
+    // Offsets relative to a box without area are not finite.
     left_out[p] = kernels::Area(prior_boxes[p]) == 0 ||
                   (param.ignore_cross_boundary_bbox() && CrossesBoundary(prior_boxes[p]));
   }
@@ -181,7 +182,7 @@ int MultiBoxLossLayer<Dtype>::Choose(const vector<Blob<Dtype>*>& bottom,
           objects[(first + p) * shape.sets + set] = object.row;
           ++matches[item];
         } else if (mining_ && !left_out[p] && found[p].overlap < param.neg_overlap()) {
-          // What is not a number comes first, and is seen in the loss.
+          // NaN comes first, so that it shows in the loss.
           const double loss = losses[first + p];
           negatives.emplace_back(
               std::isnan(loss) ? -std::numeric_limits<double>::infinity() : -loss, p);
@@ -268,12 +269,12 @@ void MultiBoxLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                          const vector<Blob<Dtype>*>& bottom,
                                          const vector<Blob<Dtype>*>& top) {
   const MultiBoxLossParameter& param = this->layer_param_.multibox_loss_param();
-  char* const scratch = this->template ScratchBytes<char>();
+  char* const workspace = this->template WorkspaceBytes<char>();
   char* const saved = this->template SavedBytes<char>(0);
-  char* const targets = saved != nullptr ? saved : scratch;
+  char* const targets = saved != nullptr ? saved : workspace;
   kernels::MultiBoxLoss<Dtype> loss = Loss(bottom, targets);
   const kernels::MultiBoxShape& shape = loss.shape;
-  Dtype* const losses = reinterpret_cast<Dtype*>(scratch + TargetBytes(shape));
+  Dtype* const losses = reinterpret_cast<Dtype*>(workspace + TargetBytes(shape));
 
   vector<Dtype> host_losses;
   if (mining_) {

@@ -85,7 +85,7 @@ void PriorBoxLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
     CHECK(top[0] != blob) << "Layer " << name << ": PriorBox cannot run in place.";
   }
   const kernels::PriorMap map = Map(*bottom[0], *bottom[1]);
-  // The positions of a blob are few enough for this product.
+  // The number of positions in a blob is small enough that the product does not overflow.
   CHECK_LE(map.Positions(), INT_MAX / 8 / map.boxes)
       << "Layer " << name << ": too many boxes, " << map.boxes << " at each of " << map.Positions()
       << " positions.";
@@ -125,7 +125,7 @@ MemoryTraits PriorBoxLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.declared = true;
   traits.inherited = IsDerived(*this);
   traits.forward.writes = {TopData(0)};
-  OperandForm backward;
+  OperandVariant backward;
   for (size_t i = 0; i < bottom.size(); ++i) {
     if (propagate_down[i]) backward.writes.push_back(BottomDiff(static_cast<int>(i)));
   }

@@ -47,7 +47,7 @@ MemoryTraits AbsoluteLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom
     traits.forward.reads.push_back(BottomData(static_cast<int>(i)));
   traits.forward.writes = {TopData(0)};
   traits.forward.flops = 5.0 * bottom[0]->count();
-  OperandForm backward;
+  OperandVariant backward;
   backward.flops = traits.forward.flops;
   backward.reads = traits.forward.reads;
   backward.reads.push_back(TopDiff(0));
@@ -65,7 +65,7 @@ template <typename Dtype>
 void AbsoluteLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                          const vector<Blob<Dtype>*>& bottom,
                                          const vector<Blob<Dtype>*>& top) {
-  kernels::AbsoluteLossForward(context, LossOf(context, bottom, Bend()),
+  kernels::AbsoluteLossForward(context, LossOf(context, bottom, QuadraticRange()),
                                MutableData(context, top[0]));
 }
 
@@ -75,7 +75,8 @@ void AbsoluteLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
                                           const vector<bool>& propagate_down,
                                           const vector<Blob<Dtype>*>& bottom) {
   if (!propagate_down[0] && !propagate_down[1]) return;
-  kernels::AbsoluteLossBackward(context, LossOf(context, bottom, Bend()), Diff(context, *top[0]),
+  kernels::AbsoluteLossBackward(context, LossOf(context, bottom, QuadraticRange()),
+                                Diff(context, *top[0]),
                                 propagate_down[0] ? MutableDiff(context, bottom[0]) : nullptr,
                                 propagate_down[1] ? MutableDiff(context, bottom[1]) : nullptr);
 }

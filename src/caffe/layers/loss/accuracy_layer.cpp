@@ -10,8 +10,9 @@ namespace caffe {
 
 namespace {
 
-/// LabelCounts, then, for the accuracy of each class, a double each, then a byte for each position.
-int64_t ScratchBytesOf(const kernels::ScoreShape& shape, bool of_each_class) {
+/// Bytes of LabelCounts, then one double per class for the accuracy of each, then one byte per
+/// position.
+int64_t CountBytes(const kernels::ScoreShape& shape, bool of_each_class) {
   return int64_t{sizeof(kernels::LabelCounts)} +
          (of_each_class ? shape.classes * int64_t{sizeof(double)} : 0) + shape.positions();
 }
@@ -57,8 +58,8 @@ MemoryTraits AccuracyLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.reads = {BottomData(0), BottomData(1)};
   traits.forward.writes = {TopData(0)};
   if (top.size() > 1) traits.forward.writes.push_back(TopData(1));
-  traits.forward.scratch_bytes =
-      ScratchBytesOf(kernels::ScoresAlong(*bottom[0], label_axis_), top.size() > 1);
+  traits.forward.workspace_bytes =
+      CountBytes(kernels::ScoresAlong(*bottom[0], label_axis_), top.size() > 1);
   return traits;
 }
 
@@ -68,10 +69,9 @@ void AccuracyLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                      const vector<Blob<Dtype>*>& top) {
   const kernels::ScoreShape shape = kernels::ScoresAlong(*bottom[0], label_axis_);
   const kernels::Labels<Dtype> labels{Data(context, *bottom[1]), has_ignore_label_, ignore_label_};
-  auto* counts = IsDerived(*this)
-                     ? OwnScratch<kernels::LabelCounts>(
-                           context, ScratchBytesOf(shape, top.size() > 1), &own_scratch_)
-                     : this->template ScratchBytes<kernels::LabelCounts>();
+  auto* counts = IsDerived(*this) ? OwnWorkspace<kernels::LabelCounts>(
+                                        context, CountBytes(shape, top.size() > 1), &own_workspace_)
+                                  : this->template WorkspaceBytes<kernels::LabelCounts>();
   double* found = reinterpret_cast<double*>(counts + 1);
   uint8_t* hits = reinterpret_cast<uint8_t*>(found + (top.size() > 1 ? shape.classes : 0));
   kernels::CountLabels(context, shape, labels, counts);

@@ -50,26 +50,26 @@ MemoryTraits ContrastiveLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
   traits.saved = {{"difference", value * bottom[0]->count()}, {"squared", losses}};
   traits.forward.reads = {BottomData(0), BottomData(1), BottomData(2)};
   traits.forward.writes = {TopData(0)};
-  traits.forward.scratch_bytes = losses;
+  traits.forward.workspace_bytes = losses;
   if (!propagate_down[0] && !propagate_down[1]) return traits;
-  const auto add_form = [&](const char* name, const vector<Operand>& vectors) {
-    OperandForm form;
-    form.name = name;
-    form.reads = vectors;
-    form.reads.push_back(BottomData(2));
-    form.reads.push_back(TopDiff(0));
+  const auto add_variant = [&](const char* name, const vector<Operand>& vectors) {
+    OperandVariant variant;
+    variant.name = name;
+    variant.reads = vectors;
+    variant.reads.push_back(BottomData(2));
+    variant.reads.push_back(TopDiff(0));
     for (int i = 0; i < 2; ++i) {
       if (!propagate_down[i]) continue;
-      form.writes.push_back(BottomDiff(i));
+      variant.writes.push_back(BottomDiff(i));
       for (const Operand& from : vectors) {
         if (from == Saved(kContrastiveSquared)) continue;
-        form.may_alias.emplace_back(BottomDiff(i), from);
+        variant.may_alias.emplace_back(BottomDiff(i), from);
       }
     }
-    traits.backward.push_back(form);
+    traits.backward.push_back(variant);
   };
-  add_form("bottoms", {BottomData(0), BottomData(1)});
-  add_form("difference", {Saved(kContrastiveDifference), Saved(kContrastiveSquared)});
+  add_variant("bottoms", {BottomData(0), BottomData(1)});
+  add_variant("difference", {Saved(kContrastiveDifference), Saved(kContrastiveSquared)});
   return traits;
 }
 
@@ -80,9 +80,9 @@ void ContrastiveLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
   const auto pairs =
       PairsOf(*bottom[0], Data(context, *bottom[2]), this->layer_param_.contrastive_loss_param());
   const bool derived = IsDerived(*this);
-  const int64_t scratch = pairs.count * int64_t{sizeof(Dtype)};
-  Dtype* losses = derived ? OwnScratch<Dtype>(context, scratch, &this->own_scratch_)
-                          : this->template ScratchBytes<Dtype>();
+  const int64_t bytes = pairs.count * int64_t{sizeof(Dtype)};
+  Dtype* losses = derived ? OwnWorkspace<Dtype>(context, bytes, &this->own_workspace_)
+                          : this->template WorkspaceBytes<Dtype>();
   kernels::ContrastiveLosses(context, pairs, Data(context, *bottom[0]), Data(context, *bottom[1]),
                              derived ? MutableData(context, &diff_)
                                      : this->template SavedBytes<Dtype>(kContrastiveDifference),

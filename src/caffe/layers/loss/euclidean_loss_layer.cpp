@@ -29,20 +29,20 @@ MemoryTraits EuclideanLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& botto
   traits.forward.reads = {BottomData(0), BottomData(1)};
   traits.forward.writes = {TopData(0)};
   if (!propagate_down[0] && !propagate_down[1]) return traits;
-  const auto add_form = [&](const char* name, const vector<Operand>& sources) {
-    OperandForm form;
-    form.name = name;
-    form.reads = sources;
-    form.reads.push_back(TopDiff(0));
+  const auto add_variant = [&](const char* name, const vector<Operand>& sources) {
+    OperandVariant variant;
+    variant.name = name;
+    variant.reads = sources;
+    variant.reads.push_back(TopDiff(0));
     for (int i = 0; i < 2; ++i) {
       if (!propagate_down[i]) continue;
-      form.writes.push_back(BottomDiff(i));
-      for (const Operand& source : sources) form.may_alias.emplace_back(BottomDiff(i), source);
+      variant.writes.push_back(BottomDiff(i));
+      for (const Operand& source : sources) variant.may_alias.emplace_back(BottomDiff(i), source);
     }
-    traits.backward.push_back(form);
+    traits.backward.push_back(variant);
   };
-  add_form("bottoms", {BottomData(0), BottomData(1)});
-  add_form("difference", {Saved(0)});
+  add_variant("bottoms", {BottomData(0), BottomData(1)});
+  add_variant("difference", {Saved(0)});
   return traits;
 }
 

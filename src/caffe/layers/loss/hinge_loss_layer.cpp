@@ -40,9 +40,10 @@ void HingeLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                       const vector<Blob<Dtype>*>& top) {
   const kernels::ScoreShape shape = ScoresOfSamples(*bottom[0]);
   const kernels::Labels<Dtype> labels{Data(context, *bottom[1]), false, 0};
-  auto* counts = IsDerived(*this) ? OwnScratch<kernels::LabelCounts>(
-                                        context, SampleLossScratch(*bottom[0]), &this->own_scratch_)
-                                  : this->template ScratchBytes<kernels::LabelCounts>();
+  auto* counts = IsDerived(*this)
+                     ? OwnWorkspace<kernels::LabelCounts>(context, SampleLossWorkspace(*bottom[0]),
+                                                          &this->own_workspace_)
+                     : this->template WorkspaceBytes<kernels::LabelCounts>();
   Dtype* losses = reinterpret_cast<Dtype*>(counts + 1);
   kernels::CountLabels(context, shape, labels, counts);
   kernels::HingeLosses(context, shape, Squared(this->layer_param_), Data(context, *bottom[0]),

@@ -14,7 +14,7 @@ void CheckLabels(const DeviceContext& context, const kernels::ScoreShape& shape,
     const auto& counts = *static_cast<const kernels::LabelCounts*>(copy);
     CHECK_EQ(counts.out_of_range, 0)
         << "Layer " << layer.name() << ": " << counts.out_of_range << " of " << counts.counted
-        << " labels are no class number in 0.." << shape.classes - 1 << ": "
+        << " labels are not class numbers in 0.." << shape.classes - 1 << ": "
         << (counts.out_of_range > 1 ? "on average " : "") << counts.sum / counts.out_of_range
         << ".";
   };

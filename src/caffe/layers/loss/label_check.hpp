@@ -8,8 +8,8 @@ namespace caffe {
 class LayerParameter;
 class PendingReads;
 
-/// Fails, naming `layer`, when labels are out of range: as `reads` are looked at, until when
-/// `layer` must live; null: now.
+/// Fails, naming `layer`, if labels are out of range: at once if `reads` is null, else when the
+/// reads are examined. `layer` must live until then.
 void CheckLabels(const DeviceContext& context, const kernels::ScoreShape& shape,
                  const kernels::LabelCounts* counts, const LayerParameter& layer,
                  PendingReads* reads);

@@ -8,7 +8,7 @@
 
 namespace caffe {
 
-/// What `param` asks for. Its older field counts only where the newer is absent.
+/// The mode that `param` asks for. The older field counts only if the newer one is absent.
 inline LossParameter_NormalizationMode NormalizationOf(const LossParameter& param,
                                                        LossParameter_NormalizationMode if_absent) {
   if (param.has_normalization()) return param.normalization();
@@ -17,8 +17,8 @@ inline LossParameter_NormalizationMode NormalizationOf(const LossParameter& para
                            : LossParameter_NormalizationMode_BATCH_SIZE;
 }
 
-/// What a loss over outer x inner positions, `valid` of which count (-1: all), is divided by; at
-/// least 1.
+/// The divisor of a loss over outer x inner positions, of which `valid` count (-1: all). At least
+/// 1.
 inline double LossDivisor(LossParameter_NormalizationMode mode, int outer, int inner, int valid) {
   const double all = static_cast<double>(outer) * inner;
   double divisor = 1;
@@ -38,8 +38,9 @@ inline double LossDivisor(LossParameter_NormalizationMode mode, int outer, int i
   return std::max(1.0, divisor);
 }
 
-/// The number that `counts`, where `context` runs, has counted. Waits for the device.
-inline int CountedOnHost(const DeviceContext& context, const kernels::LabelCounts* counts) {
+/// Reads on the host the number of valid positions in `counts`, which is in memory of `context`.
+/// Waits for the device.
+inline int ReadValidCount(const DeviceContext& context, const kernels::LabelCounts* counts) {
   kernels::LabelCounts copy;
   CopyBytes(context, &copy, counts, sizeof(copy));
   return static_cast<int>(copy.counted);

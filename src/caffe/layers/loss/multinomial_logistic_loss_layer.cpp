@@ -32,9 +32,10 @@ void MultinomialLogisticLossLayer<Dtype>::ForwardOn(const DeviceContext& context
                                                     const vector<Blob<Dtype>*>& top) {
   const kernels::ScoreShape shape = ScoresOfSamples(*bottom[0]);
   const kernels::Labels<Dtype> labels{Data(context, *bottom[1]), false, 0};
-  auto* counts = IsDerived(*this) ? OwnScratch<kernels::LabelCounts>(
-                                        context, SampleLossScratch(*bottom[0]), &this->own_scratch_)
-                                  : this->template ScratchBytes<kernels::LabelCounts>();
+  auto* counts = IsDerived(*this)
+                     ? OwnWorkspace<kernels::LabelCounts>(context, SampleLossWorkspace(*bottom[0]),
+                                                          &this->own_workspace_)
+                     : this->template WorkspaceBytes<kernels::LabelCounts>();
   Dtype* losses = reinterpret_cast<Dtype*>(counts + 1);
   kernels::CountLabels(context, shape, labels, counts);
   kernels::LogisticLosses(context, shape, static_cast<Dtype>(kLOG_THRESHOLD),

@@ -75,19 +75,19 @@ MemoryTraits SigmoidCrossEntropyLossLayer<Dtype>::Traits(const vector<Blob<Dtype
   traits.saved = {{"sigmoid", value * bottom[0]->count()}};
   traits.forward.reads = {BottomData(0), BottomData(1)};
   traits.forward.writes = {TopData(0)};
-  traits.forward.scratch_bytes = counts + losses;
+  traits.forward.workspace_bytes = counts + losses;
   if (!propagate_down[0]) return traits;
-  const auto add_form = [&](const char* name, const Operand& source) {
-    OperandForm form;
-    form.name = name;
-    form.reads = {source, BottomData(1), TopDiff(0)};
-    form.writes = {BottomDiff(0)};
-    form.may_alias = {{BottomDiff(0), source}, {BottomDiff(0), BottomData(1)}};
-    if (Counts()) form.scratch_bytes = counts;
-    traits.backward.push_back(form);
+  const auto add_variant = [&](const char* name, const Operand& source) {
+    OperandVariant variant;
+    variant.name = name;
+    variant.reads = {source, BottomData(1), TopDiff(0)};
+    variant.writes = {BottomDiff(0)};
+    variant.may_alias = {{BottomDiff(0), source}, {BottomDiff(0), BottomData(1)}};
+    if (Counts()) variant.workspace_bytes = counts;
+    traits.backward.push_back(variant);
   };
-  add_form("x", BottomData(0));
-  add_form("sigmoid", Saved(0));
+  add_variant("x", BottomData(0));
+  add_variant("sigmoid", Saved(0));
   return traits;
 }
 
@@ -98,11 +98,10 @@ void SigmoidCrossEntropyLossLayer<Dtype>::ForwardOn(const DeviceContext& context
   const int64_t n = bottom[0]->count();
   const Dtype* x = Data(context, *bottom[0]);
   const kernels::Labels<Dtype> targets{Data(context, *bottom[1]), has_ignore_label_, ignore_label_};
-  const int64_t scratch =
-      sizeof(kernels::LabelCounts) + sizeof(Dtype) * kernels::SigmoidLossSums(n);
+  const int64_t bytes = sizeof(kernels::LabelCounts) + sizeof(Dtype) * kernels::SigmoidLossSums(n);
   auto* counts = IsDerived(*this)
-                     ? OwnScratch<kernels::LabelCounts>(context, scratch, &this->own_scratch_)
-                     : this->template ScratchBytes<kernels::LabelCounts>();
+                     ? OwnWorkspace<kernels::LabelCounts>(context, bytes, &this->own_workspace_)
+                     : this->template WorkspaceBytes<kernels::LabelCounts>();
   Dtype* sums = reinterpret_cast<Dtype*>(counts + 1);
   Dtype* const sigmoid = IsDerived(*this) ? MutableData(context, sigmoid_output_.get())
                                           : this->template SavedBytes<Dtype>(0);
@@ -110,7 +109,7 @@ void SigmoidCrossEntropyLossLayer<Dtype>::ForwardOn(const DeviceContext& context
   kernels::SigmoidLosses(context, n, x, targets, sums);
   if (IsDerived(*this) || Counts()) kernels::CountTargets(context, n, targets, counts);
   if (IsDerived(*this))
-    normalizer_ = get_normalizer(normalization_, CountedOnHost(context, counts));
+    normalizer_ = get_normalizer(normalization_, ReadValidCount(context, counts));
   kernels::TotalLoss(context, kernels::SigmoidLossSums(n), sums, NormalizerOf(counts),
                      MutableData(context, top[0]));
 }
@@ -124,7 +123,7 @@ void SigmoidCrossEntropyLossLayer<Dtype>::BackwardOn(const DeviceContext& contex
   if (!propagate_down[0]) return;
   const int64_t n = bottom[0]->count();
   const kernels::Labels<Dtype> targets{Data(context, *bottom[1]), has_ignore_label_, ignore_label_};
-  auto* counts = this->template ScratchBytes<kernels::LabelCounts>();
+  auto* counts = this->template WorkspaceBytes<kernels::LabelCounts>();
   if (!IsDerived(*this) && Counts()) kernels::CountTargets(context, n, targets, counts);
   const Dtype* const sigmoid =
       IsDerived(*this) ? Data(context, *sigmoid_output_) : this->template SavedBytes<Dtype>(0);

@@ -14,7 +14,7 @@ void SmoothL1LossLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
 }
 
 template <typename Dtype>
-Dtype SmoothL1LossLayer<Dtype>::Bend() const {
+Dtype SmoothL1LossLayer<Dtype>::QuadraticRange() const {
   const Dtype sigma = this->layer_param_.smooth_l1_loss_param().sigma();
   return 1 / (sigma * sigma);
 }

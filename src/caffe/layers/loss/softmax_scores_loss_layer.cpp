@@ -12,7 +12,7 @@ namespace caffe {
 
 namespace {
 
-enum SoftmaxLossForm { kSoftmaxLossFromProb, kSoftmaxLossFromX };
+enum SoftmaxLossVariant { kSoftmaxLossFromProb, kSoftmaxLossFromX };
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void SoftmaxScoresLossLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& botto
   has_ignore_label_ = param.has_ignore_label();
   ignore_label_ = param.ignore_label();
   normalization_ = NormalizationOf(param, LossParameter_NormalizationMode_VALID);
-  if (!OfDerivedClass()) return;
+  if (!IsUserSubclass()) return;
   softmax_bottom_vec_ = {bottom[0]};
   softmax_top_vec_ = {&prob_};
   LayerParameter softmax = this->layer_param_;
@@ -47,7 +47,7 @@ void SoftmaxScoresLossLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
   outer_num_ = static_cast<int>(shape.outer);
   inner_num_ = static_cast<int>(shape.inner);
   if (top.size() > 1) top[1]->ReshapeLike(*bottom[0]);
-  if (!OfDerivedClass()) return;
+  if (!IsUserSubclass()) return;
   softmax_bottom_vec_ = {bottom[0]};
   prob_.ReshapeLike(*bottom[0]);
 }
@@ -61,8 +61,8 @@ Dtype SoftmaxScoresLossLayer<Dtype>::get_normalizer(
 template <typename Dtype>
 kernels::Normalizer SoftmaxScoresLossLayer<Dtype>::NormalizerOf(
     const DeviceContext& context, const kernels::LabelCounts* counts) {
-  if (OfDerivedClass())
-    return {get_normalizer(normalization_, CountedOnHost(context, counts)), counts};
+  if (IsUserSubclass())
+    return {get_normalizer(normalization_, ReadValidCount(context, counts)), counts};
   const bool counted = normalization_ == LossParameter_NormalizationMode_VALID;
   return {counted ? 0 : LossDivisor(normalization_, outer_num_, inner_num_, -1), counts};
 }
@@ -71,13 +71,13 @@ template <typename Dtype>
 MemoryTraits SoftmaxScoresLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                                    const vector<Blob<Dtype>*>& top,
                                                    const vector<bool>& propagate_down) const {
-  if (OfDerivedClass()) return Layer<Dtype>::Traits(bottom, top, propagate_down);
+  if (IsUserSubclass()) return Layer<Dtype>::Traits(bottom, top, propagate_down);
   const int64_t value = sizeof(Dtype), counts = sizeof(kernels::LabelCounts);
   const int64_t losses = value * bottom[1]->count();
   MemoryTraits traits;
   traits.declared = true;
   traits.forward.writes = {TopData(0)};
-  traits.forward.scratch_bytes = counts + losses;
+  traits.forward.workspace_bytes = counts + losses;
   const int bottoms = static_cast<int>(bottom.size());
   for (int i = 0; i < bottoms; ++i) traits.forward.reads.push_back(BottomData(i));
   if (top.size() > 1) {
@@ -86,18 +86,18 @@ MemoryTraits SoftmaxScoresLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& b
     traits.saved = {{"prob", value * bottom[0]->count()}};
   }
   if (!propagate_down[0]) return traits;
-  const auto add_form = [&](const char* name, const Operand& source) {
-    OperandForm form;
-    form.name = name;
-    form.reads = {source, BottomData(1), TopDiff(0)};
-    for (int i = 2; i < bottoms; ++i) form.reads.push_back(BottomData(i));
-    form.writes = {BottomDiff(0)};
-    form.may_alias = {{BottomDiff(0), source}};
-    form.scratch_bytes = counts;
-    traits.backward.push_back(form);
+  const auto add_variant = [&](const char* name, const Operand& source) {
+    OperandVariant variant;
+    variant.name = name;
+    variant.reads = {source, BottomData(1), TopDiff(0)};
+    for (int i = 2; i < bottoms; ++i) variant.reads.push_back(BottomData(i));
+    variant.writes = {BottomDiff(0)};
+    variant.may_alias = {{BottomDiff(0), source}};
+    variant.workspace_bytes = counts;
+    traits.backward.push_back(variant);
   };
-  add_form("prob", top.size() > 1 ? TopData(1) : Saved(0));
-  add_form("x", BottomData(0));
+  add_variant("prob", top.size() > 1 ? TopData(1) : Saved(0));
+  add_variant("x", BottomData(0));
   return traits;
 }
 
@@ -107,10 +107,10 @@ void SoftmaxScoresLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                               const vector<Blob<Dtype>*>& top) {
   const kernels::ScoreShape shape = kernels::ScoresAlong(*bottom[0], *AxisOfClasses().index);
   const kernels::Labels<Dtype> labels{Data(context, *bottom[1]), has_ignore_label_, ignore_label_};
-  const int64_t scratch = sizeof(kernels::LabelCounts) + sizeof(Dtype) * bottom[1]->count();
-  const bool derived = OfDerivedClass();
-  auto* counts = derived ? OwnScratch<kernels::LabelCounts>(context, scratch, &this->own_scratch_)
-                         : this->template ScratchBytes<kernels::LabelCounts>();
+  const int64_t bytes = sizeof(kernels::LabelCounts) + sizeof(Dtype) * bottom[1]->count();
+  const bool derived = IsUserSubclass();
+  auto* counts = derived ? OwnWorkspace<kernels::LabelCounts>(context, bytes, &this->own_workspace_)
+                         : this->template WorkspaceBytes<kernels::LabelCounts>();
   Dtype* losses = reinterpret_cast<Dtype*>(counts + 1);
   Dtype* const shown = top.size() > 1 ? MutableData(context, top[1]) : nullptr;
   Dtype* const prob = derived ? MutableData(context, &prob_)
@@ -134,15 +134,15 @@ void SoftmaxScoresLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
   if (!propagate_down[0]) return;
   const kernels::ScoreShape shape = kernels::ScoresAlong(*bottom[0], *AxisOfClasses().index);
   const kernels::Labels<Dtype> labels{Data(context, *bottom[1]), has_ignore_label_, ignore_label_};
-  const bool derived = OfDerivedClass();
-  auto* counts = derived ? OwnScratch<kernels::LabelCounts>(context, sizeof(kernels::LabelCounts),
-                                                            &this->own_scratch_)
-                         : this->template ScratchBytes<kernels::LabelCounts>();
+  const bool derived = IsUserSubclass();
+  auto* counts = derived ? OwnWorkspace<kernels::LabelCounts>(context, sizeof(kernels::LabelCounts),
+                                                              &this->own_workspace_)
+                         : this->template WorkspaceBytes<kernels::LabelCounts>();
   Dtype* dx = MutableDiff(context, bottom[0]);
   const Dtype* prob = dx;
   if (derived) {
     prob = Data(context, prob_);
-  } else if (this->form() == kSoftmaxLossFromX) {
+  } else if (this->variant() == kSoftmaxLossFromX) {
     kernels::SoftmaxForward(context, shape, Data(context, *bottom[0]), dx);
   } else {
     prob = top.size() > 1 ? Data(context, *top[1]) : this->template SavedBytes<Dtype>(0);

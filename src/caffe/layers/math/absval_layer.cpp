@@ -8,7 +8,7 @@
 namespace caffe {
 namespace {
 
-enum AbsForm { kAbsFromX, kAbsFromSigns };
+enum AbsVariant { kAbsFromX, kAbsFromSigns };
 
 }  // namespace
 
@@ -40,7 +40,7 @@ void AbsValLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<B
   const int n = bottom[0]->count();
   const Dtype* dy = Diff(context, *top[0]);
   Dtype* dx = MutableDiff(context, bottom[0]);
-  if (this->form() == kAbsFromX) {
+  if (this->variant() == kAbsFromX) {
     kernels::AbsValBackward(context, n, Data(context, *bottom[0]), dy, dx);
   } else {
     kernels::AbsValBackwardFromSigns(context, n, this->template SavedBytes<uint8_t>(0), dy, dx);

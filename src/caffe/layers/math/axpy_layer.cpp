@@ -43,7 +43,7 @@ MemoryTraits AxpyLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(kAxpyX)}, {TopData(0), BottomData(kAxpyY)}};
   traits.forward.flops = 2 * values;
-  OperandForm backward;
+  OperandVariant backward;
   backward.flops =
       (2.0 * propagate_down[kAxpyA] + propagate_down[kAxpyX] + propagate_down[kAxpyY]) * values;
   backward.reads = {TopDiff(0)};
@@ -52,7 +52,7 @@ MemoryTraits AxpyLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     backward.writes.push_back(BottomDiff(kAxpyA));
   }
   if (propagate_down[kAxpyX]) backward.reads.push_back(BottomData(kAxpyA));
-  // The gradient of a comes first, that of x last.
+  // The gradient of a is computed first, that of x last.
   for (const int i : {kAxpyX, kAxpyY}) {
     if (!propagate_down[i]) continue;
     backward.writes.push_back(BottomDiff(i));
@@ -77,7 +77,7 @@ void AxpyLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
                                   const vector<Blob<Dtype>*>& bottom) {
   const int rows = bottom[kAxpyX]->count(0, 2), length = bottom[kAxpyX]->count(2);
   const Dtype* df = Diff(context, *top[0]);
-  // x may lie where one of the next two gradients goes.
+  // x may share memory with one of the next two gradients.
   if (propagate_down[kAxpyA]) {
     kernels::ScaleBackward<Dtype>(context, 1, rows, length, df, Data(context, *bottom[kAxpyX]),
                                   nullptr, kernels::NewSum(MutableDiff(context, bottom[kAxpyA])),

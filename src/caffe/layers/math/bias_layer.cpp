@@ -57,7 +57,7 @@ MemoryTraits BiasLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.reads = {BottomData(0), learned ? ParamData(0) : BottomData(1)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
-  OperandForm backward;
+  OperandVariant backward;
   backward.reads = {TopDiff(0)};
   if (BiasGradientWanted(propagate_down)) {
     if (learned) backward.reads.push_back(bias_diff);

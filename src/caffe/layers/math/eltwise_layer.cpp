@@ -58,7 +58,7 @@ void EltwiseLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
 template <typename Dtype>
 shared_ptr<Layer<Dtype>> EltwiseLayer<Dtype>::FusedWith(
     Layer<Dtype>& next, const vector<Blob<Dtype>*>& /*bottom*/) const {
-  const bool fuses = op_ == EltwiseParameter_EltwiseOp_SUM && !rectifies_ &&
+  const bool fuses = op_ == EltwiseParameter_EltwiseOp_SUM && !has_relu_ &&
                      typeid(*this) == typeid(EltwiseLayer) &&
                      typeid(next) == typeid(ReLULayer<Dtype>);
   if (!fuses) return nullptr;
@@ -66,7 +66,7 @@ shared_ptr<Layer<Dtype>> EltwiseLayer<Dtype>::FusedWith(
   fused->op_ = op_;
   fused->coeffs_ = coeffs_;
   fused->stable_prod_grad_ = stable_prod_grad_;
-  fused->rectifies_ = true;
+  fused->has_relu_ = true;
   fused->negative_slope_ = static_cast<ReLULayer<Dtype>&>(next).Slope();
   return fused;
 }
@@ -75,7 +75,7 @@ template <typename Dtype>
 vector<Operand> EltwiseLayer<Dtype>::Factors(int i, int bottoms, const Operand& sign) const {
   switch (op_) {
     case EltwiseParameter_EltwiseOp_SUM:
-      if (rectifies_) return {TopDiff(0), sign};
+      if (has_relu_) return {TopDiff(0), sign};
       return {TopDiff(0)};
     case EltwiseParameter_EltwiseOp_MAX:
       return {TopDiff(0), Saved(0)};
@@ -92,37 +92,37 @@ vector<Operand> EltwiseLayer<Dtype>::Factors(int i, int bottoms, const Operand& 
 }
 
 template <typename Dtype>
-OperandForm EltwiseLayer<Dtype>::BackwardForm(const vector<bool>& propagate_down,
-                                              const Operand& sign) const {
+OperandVariant EltwiseLayer<Dtype>::BackwardVariant(const vector<bool>& propagate_down,
+                                                    const Operand& sign) const {
   const int bottoms = static_cast<int>(propagate_down.size());
-  OperandForm form;
-  form.name = !rectifies_          ? EltwiseParameter_EltwiseOp_Name(op_)
-              : sign == TopData(0) ? "y"
-                                   : "mask";
+  OperandVariant variant;
+  variant.name = !has_relu_           ? EltwiseParameter_EltwiseOp_Name(op_)
+                 : sign == TopData(0) ? "y"
+                                      : "mask";
   vector<vector<Operand>> factors(bottoms);
   for (int i = 0; i < bottoms; ++i) {
     if (!propagate_down[i]) continue;
     factors[i] = Factors(i, bottoms, sign);
-    form.writes.push_back(BottomDiff(i));
+    variant.writes.push_back(BottomDiff(i));
     for (const Operand& factor : factors[i]) {
-      if (!Contains(form.reads, factor)) form.reads.push_back(factor);
+      if (!Contains(variant.reads, factor)) variant.reads.push_back(factor);
     }
   }
-  // Derivatives are computed from the last bottom to the first. One may replace an operand that it
-  // does not need after its first write, and that none of the later ones needs.
+  // Derivatives are computed from the last bottom to the first. One may alias an operand if it does
+  // not need that after its first write, and no later derivative needs it.
   for (int i = 0; i < bottoms; ++i) {
     if (!propagate_down[i]) continue;
-    for (const Operand& operand : form.reads) {
+    for (const Operand& operand : variant.reads) {
       const auto begin = factors[i].begin();
       const auto found = std::find(begin, factors[i].end(), operand);
       bool needed = found != factors[i].end() && found - begin >= 2;
       for (int later = 0; later < i; ++later) needed |= Contains(factors[later], operand);
       if (!needed && operand.kind != Operand::kSaved) {
-        form.may_alias.push_back({BottomDiff(i), operand});
+        variant.may_alias.push_back({BottomDiff(i), operand});
       }
     }
   }
-  return form;
+  return variant;
 }
 
 template <typename Dtype>
@@ -134,15 +134,16 @@ MemoryTraits EltwiseLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.inherited = IsDerived(*this);
   traits.capturable = traits.takes_blocks = true;
   if (op_ == EltwiseParameter_EltwiseOp_MAX) traits.saved = {{"index", bottom[0]->count()}};
-  if (rectifies_) traits.saved = {{"mask", kernels::PackedBytes(bottom[0]->count(), 1)}};
+  if (has_relu_) traits.saved = {{"mask", kernels::PackedBytes(bottom[0]->count(), 1)}};
   for (size_t i = 0; i < bottom.size(); ++i) traits.forward.reads.push_back(BottomData(i));
   traits.forward.writes = {TopData(0)};
   // The top is written after the first two bottoms have been read.
   traits.forward.may_alias = {{TopData(0), BottomData(0)}, {TopData(0), BottomData(1)}};
   if (std::none_of(propagate_down.begin(), propagate_down.end(), [](bool down) { return down; }))
     return traits;
-  if (rectifies_ && TopTells()) traits.backward.push_back(BackwardForm(propagate_down, TopData(0)));
-  traits.backward.push_back(BackwardForm(propagate_down, Saved(0)));
+  if (has_relu_ && TopHasReluSign())
+    traits.backward.push_back(BackwardVariant(propagate_down, TopData(0)));
+  traits.backward.push_back(BackwardVariant(propagate_down, Saved(0)));
   return traits;
 }
 
@@ -158,7 +159,7 @@ void EltwiseLayer<Dtype>::ForwardOn(const DeviceContext& context,
   if (op_ == EltwiseParameter_EltwiseOp_SUM) {
     const auto add = [&](int k, Dtype factor, const Dtype* sum) {
       const Dtype* x = Data(context, *bottom[k]);
-      if (rectifies_ && k == bottoms - 1) {
+      if (has_relu_ && k == bottoms - 1) {
         kernels::RectifiedSum(context, n, factor, sum, coeffs_[k], x, negative_slope_, y,
                               this->template SavedBytes<uint8_t>(0));
       } else {
@@ -191,8 +192,8 @@ void EltwiseLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
     if (!propagate_down[i]) continue;
     const Dtype* dy = Diff(context, *top[0]);
     Dtype* dx = MutableDiff(context, bottom[i]);
-    if (rectifies_) {
-      if (TopTells() && this->form() == 0) {
+    if (has_relu_) {
+      if (TopHasReluSign() && this->variant() == 0) {
         kernels::ReluBackward(context, n, negative_slope_, Data(context, *top[0]), dy, dx);
       } else {
         kernels::ReluBackwardFromMask(context, n, negative_slope_,

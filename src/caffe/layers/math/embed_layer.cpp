@@ -68,7 +68,7 @@ MemoryTraits EmbedLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
   if (bias_term_) traits.forward.reads.push_back(ParamData(kEmbedBias));
   traits.forward.writes = {TopData(0)};
   traits.forward.flops = double{1} * M_ * N_;
-  OperandForm backward;
+  OperandVariant backward;
   backward.flops = traits.forward.flops;
   if (this->param_propagate_down(kEmbedTable)) {
     backward.reads = {BottomData(0), ParamDiff(kEmbedTable)};
@@ -111,7 +111,7 @@ void EmbedLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
   }
 }
 
-/// The places of the input, and the numbers of a row of the table.
+/// The axes of the input, and the columns of the table.
 static LayerRule EmbedRule(const LayerShapes& shapes) {
   LayerRule rule;
   if (!shapes.bottom[0].empty()) rule.axes.push_back(ItemAxis(shapes));

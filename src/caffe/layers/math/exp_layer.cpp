@@ -46,7 +46,7 @@ void ExpLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
                                  const vector<bool>& propagate_down,
                                  const vector<Blob<Dtype>*>& bottom) {
   if (!propagate_down[0]) return;
-  const DerivativeValues<Dtype> source(context, true, this->form(), *bottom[0], *top[0],
+  const DerivativeValues<Dtype> source(context, true, this->variant(), *bottom[0], *top[0],
                                        this->template SavedBytes<Dtype>(0));
   const auto backward =
       source.are_y ? kernels::ExpBackwardFromY<Dtype> : kernels::ExpBackward<Dtype>;

@@ -81,7 +81,7 @@ MemoryTraits InnerProductLayer<Dtype>::Traits(const vector<Blob<Dtype>*>&,
   if (bias_term_) traits.forward.reads.push_back(ParamData(kInnerProductBias));
   traits.forward.writes = {TopData(0)};
   traits.forward.flops = flops;
-  OperandForm backward;
+  OperandVariant backward;
   traits.forward.tf32 = backward.tf32 = RoundsToTf32<Dtype>(Tf32::kAll);
   backward.name = string("x");
   backward.flops = flops * (weights + propagate_down[0]);
@@ -98,8 +98,8 @@ MemoryTraits InnerProductLayer<Dtype>::Traits(const vector<Blob<Dtype>*>&,
   if (propagate_down[0]) {
     backward.reads.push_back(ParamData(kInnerProductWeights));
     backward.writes.push_back(BottomDiff(0));
-    // The weight gradient comes first, so nothing reads the bottom any more when its gradient is
-    // written.
+    // The weight gradient is computed first, so the bottom is not read any more when its gradient
+    // is written.
     if (weights) backward.may_alias.emplace_back(BottomDiff(0), BottomData(0));
   }
   traits.backward.push_back(backward);

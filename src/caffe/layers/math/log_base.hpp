@@ -8,8 +8,8 @@
 
 namespace caffe {
 
-/// The natural logarithm of a layer's parameter `base`, where -1 stands for e. A base without a
-/// finite logarithm aborts, naming the layer.
+/// The natural logarithm of a layer's parameter `base`; -1 stands for e. Aborts, naming the layer,
+/// if the base has no finite logarithm.
 template <typename Dtype>
 Dtype LogOfBase(const string& layer, Dtype base) {
   if (base == Dtype(-1)) return 1;

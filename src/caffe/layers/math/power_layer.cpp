@@ -33,7 +33,7 @@ MemoryTraits PowerLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
-  OperandForm constant;
+  OperandVariant constant;
   constant.name = "constant";
   constant.reads = {TopDiff(0)};
   constant.writes = {BottomDiff(0)};
@@ -46,17 +46,17 @@ MemoryTraits PowerLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     traits.backward = {constant};
     return traits;
   }
-  const auto add_form = [&](const char* name, const Operand& source) {
-    OperandForm form = constant;
-    form.name = name;
-    form.from_copy = source.kind == Operand::kSaved;
-    form.reads.push_back(source);
-    form.may_alias.emplace_back(BottomDiff(0), source);
-    traits.backward.push_back(form);
+  const auto add_variant = [&](const char* name, const Operand& source) {
+    OperandVariant variant = constant;
+    variant.name = name;
+    variant.from_copy = source.kind == Operand::kSaved;
+    variant.reads.push_back(source);
+    variant.may_alias.emplace_back(BottomDiff(0), source);
+    traits.backward.push_back(variant);
   };
-  if (function.DerivesFromY()) add_form("y", TopData(0));
-  add_form("x", BottomData(0));
-  add_form("saved", Saved(0));
+  if (function.DerivesFromY()) add_variant("y", TopData(0));
+  add_variant("x", BottomData(0));
+  add_variant("saved", Saved(0));
   return traits;
 }
 
@@ -80,7 +80,7 @@ void PowerLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
   Dtype* dx = MutableDiff(context, bottom[0]);
   if (function.IsLinear()) {
     kernels::Scaled(context, n, function.Slope(), dy, dx);
-  } else if (function.DerivesFromY() && this->form() == 0) {
+  } else if (function.DerivesFromY() && this->variant() == 0) {
     kernels::PowerBackwardFromY(context, n, function, Data(context, *top[0]), dy, dx);
   } else {
     const Dtype* saved = this->template SavedBytes<Dtype>(0);

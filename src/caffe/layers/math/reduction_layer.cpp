@@ -51,16 +51,16 @@ MemoryTraits ReductionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   if (!propagate_down[0]) return traits;
-  OperandForm form;
-  form.name = "dy";
-  form.reads = {TopDiff(0)};
-  form.writes = {BottomDiff(0)};
+  OperandVariant variant;
+  variant.name = "dy";
+  variant.reads = {TopDiff(0)};
+  variant.writes = {BottomDiff(0)};
   if (SummandOf(op_) != kernels::Summand::kValue) {
-    form.name = "x";
-    form.reads.push_back(BottomData(0));
-    form.may_alias = {{BottomDiff(0), BottomData(0)}};
+    variant.name = "x";
+    variant.reads.push_back(BottomData(0));
+    variant.may_alias = {{BottomDiff(0), BottomData(0)}};
   }
-  traits.backward.push_back(form);
+  traits.backward.push_back(variant);
   return traits;
 }
 

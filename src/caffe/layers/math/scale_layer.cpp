@@ -11,7 +11,7 @@ namespace caffe {
 namespace {
 
 enum ScaleSavedIndex { kScaleBottom };
-enum ScaleForm { kScaleFromBottom, kScaleFromSaved };
+enum ScaleVariant { kScaleFromBottom, kScaleFromSaved };
 
 }  // namespace
 
@@ -71,7 +71,7 @@ bool ScaleLayer<Dtype>::ScaleGradientWanted(const vector<bool>& propagate_down) 
 template <typename Dtype>
 bool ScaleLayer<Dtype>::ScalesChannels(const Blob<Dtype>& bottom) const {
   const bool learned = bias_param_id_ == 1;
-  return learned && IsOfChannels(bottom, outer_dim_, scale_dim_);
+  return learned && HasOneValuePerChannel(bottom, outer_dim_, scale_dim_);
 }
 
 template <typename Dtype>
@@ -94,7 +94,7 @@ MemoryTraits ScaleLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
   traits.forward.flops = (1.0 + bias_term_) * bottom[0]->count();
-  OperandForm backward;
+  OperandVariant backward;
   backward.flops = (2.0 * scale_gradient + bias_gradient + propagate_down[0]) * bottom[0]->count();
   if (scale_gradient || bias_gradient || propagate_down[0]) backward.reads.push_back(TopDiff(0));
   if (scale_gradient) {
@@ -111,13 +111,13 @@ MemoryTraits ScaleLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     backward.may_alias.emplace_back(BottomDiff(0), TopDiff(0));
   }
   for (const Operand& source : {BottomData(0), Saved(kScaleBottom)}) {
-    OperandForm form = backward;
-    form.from_copy = source.kind == Operand::kSaved;
-    form.name = form.from_copy ? "saved_x" : "x";
-    if (scale_gradient) form.reads.push_back(source);
-    // The gradients of scale and bias come first.
-    if (scale_gradient && propagate_down[0]) form.may_alias.emplace_back(BottomDiff(0), source);
-    traits.backward.push_back(form);
+    OperandVariant variant = backward;
+    variant.from_copy = source.kind == Operand::kSaved;
+    variant.name = variant.from_copy ? "saved_x" : "x";
+    if (scale_gradient) variant.reads.push_back(source);
+    // The gradients of scale and bias are computed first.
+    if (scale_gradient && propagate_down[0]) variant.may_alias.emplace_back(BottomDiff(0), source);
+    traits.backward.push_back(variant);
   }
   return traits;
 }
@@ -142,8 +142,8 @@ void ScaleLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
   kernels::Accumulator<Dtype> dscale, dbias;
   Dtype* dx = nullptr;
   if (ScaleGradientWanted(propagate_down)) {
-    x = this->form() == kScaleFromSaved ? this->template SavedBytes<Dtype>(kScaleBottom)
-                                        : Data(context, *bottom[0]);
+    x = this->variant() == kScaleFromSaved ? this->template SavedBytes<Dtype>(kScaleBottom)
+                                           : Data(context, *bottom[0]);
     dscale = learned ? kernels::AccumulatorOf(context, scale)
                      : kernels::NewSum(MutableDiff(context, scale));
   }

@@ -60,7 +60,7 @@ void BatchNormLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
         << this->blobs_[i]->shape_string() << ".";
   }
   for (const int i : this->statistics_) {
-    // The statistics are not learned: the solver must leave them alone.
+    // The statistics are not learned, so the solver must not change them.
     if (this->layer_param_.param_size() == i) this->layer_param_.add_param()->set_lr_mult(0);
     CHECK_EQ(this->layer_param_.param(i).lr_mult(), 0)
         << "Layer " << name
@@ -70,7 +70,7 @@ void BatchNormLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
 }
 
 template <typename Dtype>
-shared_ptr<ChannelNormLayer<Dtype>> BatchNormLayer<Dtype>::Twin() const {
+shared_ptr<ChannelNormLayer<Dtype>> BatchNormLayer<Dtype>::CloneWithSharedParams() const {
   shared_ptr<BatchNormLayer> twin(new BatchNormLayer(LayerParameter()));
   twin->ShareSetUp(*this);
   twin->moving_average_fraction_ = moving_average_fraction_;
@@ -100,7 +100,7 @@ kernels::RunningStatistics<Dtype> BatchNormLayer<Dtype>::Running(const DeviceCon
   return running;
 }
 
-/// Channels, whose parameters go with them, and items, over which statistics are summed.
+/// Channels, which also divide the parameters, and items, over which statistics are summed.
 static LayerRule BatchNormRule(const LayerShapes& shapes) {
   return ChannelNormRule(shapes, kBatchNormCount);
 }

@@ -11,10 +11,11 @@ namespace {
 
 enum BnParam { kBnSlope, kBnBias, kBnMean, kBnVariance };
 
-/// A filler by one of its two names; `value` where none is given.
-FillerParameter OneFiller(const string& layer, const char* names, bool has_first,
-                          const FillerParameter& first, bool has_second,
-                          const FillerParameter& second, float value) {
+/// Returns the filler that is given under one of its two names; a constant `value` if there is
+/// none.
+FillerParameter FillerByEitherName(const string& layer, const char* names, bool has_first,
+                                   const FillerParameter& first, bool has_second,
+                                   const FillerParameter& second, float value) {
   CHECK(!has_first || !has_second || first.SerializeAsString() == second.SerializeAsString())
       << "Layer " << layer << ": " << names << " are one filler; give one of them.";
   if (has_first) return first;
@@ -24,7 +25,7 @@ FillerParameter OneFiller(const string& layer, const char* names, bool has_first
   return filler;
 }
 
-/// The layer's blobs: slope and bias, then statistics, each 1 x C x 1 x 1.
+/// Creates the layer's blobs: slope and bias, then statistics, each 1 x C x 1 x 1.
 template <typename Dtype>
 void MakeBlobs(const LayerParameter& layer, int channels, size_t number,
                vector<shared_ptr<Blob<Dtype>>>* blobs) {
@@ -41,12 +42,12 @@ void MakeBlobs(const LayerParameter& layer, int channels, size_t number,
     const auto fill = [&](int i, const FillerParameter& filler) {
       shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(filler))->Fill((*blobs)[i].get());
     };
-    fill(kBnSlope,
-         OneFiller(name, "slope_filler and scale_filler", param.has_slope_filler(),
-                   param.slope_filler(), param.has_scale_filler(), param.scale_filler(), 1));
-    fill(kBnBias,
-         OneFiller(name, "bias_filler and shift_filler", param.has_bias_filler(),
-                   param.bias_filler(), param.has_shift_filler(), param.shift_filler(), 0));
+    fill(kBnSlope, FillerByEitherName(name, "slope_filler and scale_filler",
+                                      param.has_slope_filler(), param.slope_filler(),
+                                      param.has_scale_filler(), param.scale_filler(), 1));
+    fill(kBnBias, FillerByEitherName(name, "bias_filler and shift_filler", param.has_bias_filler(),
+                                     param.bias_filler(), param.has_shift_filler(),
+                                     param.shift_filler(), 0));
     if (number > kBnVariance) fill(kBnVariance, one);
   }
   for (size_t i = 0; i < number; ++i) {
@@ -72,7 +73,7 @@ void BNLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   this->scale_param_ = kBnSlope;
   this->bias_param_ = kBnBias;
   MakeBlobs(this->layer_param_, this->channels_, kBnVariance + 1, &this->blobs_);
-  // The statistics are not learned: the solver must leave them alone.
+  // The statistics are not learned, so the solver must not change them.
   while (this->layer_param_.param_size() <= kBnVariance) this->layer_param_.add_param();
   for (const int i : this->statistics_) {
     this->layer_param_.mutable_param(i)->set_lr_mult(0);
@@ -82,7 +83,7 @@ void BNLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
 }
 
 template <typename Dtype>
-shared_ptr<ChannelNormLayer<Dtype>> BNLayer<Dtype>::Twin() const {
+shared_ptr<ChannelNormLayer<Dtype>> BNLayer<Dtype>::CloneWithSharedParams() const {
   shared_ptr<BNLayer> twin(new BNLayer(LayerParameter()));
   twin->ShareSetUp(*this);
   twin->momentum_ = momentum_;

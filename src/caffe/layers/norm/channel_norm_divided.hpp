@@ -1,8 +1,8 @@
 #ifndef CAFFE_LAYERS_NORM_CHANNEL_NORM_DIVIDED_HPP_
 #define CAFFE_LAYERS_NORM_CHANNEL_NORM_DIVIDED_HPP_
 
-// For channel_norm_layer.cpp: ChannelNormLayer where the items of a batch are divided among
-// devices. The statistics are those of all of them. On the host.
+// For channel_norm_layer.cpp: ChannelNormLayer when the items of a batch are divided among devices.
+// The statistics are over the items of all devices. Runs on the host.
 #include <algorithm>
 
 #include "caffe/kernels/norm/batch_norm.hpp"
@@ -13,7 +13,7 @@
 namespace caffe {
 namespace channel_norm {
 
-/// Into how many parts the items are divided.
+/// The number of parts into which the items are divided.
 inline int ItemParts(const DeviceLayout& layout) {
   return static_cast<int>(Parts(FromProto(layout), 0));
 }
@@ -31,7 +31,7 @@ void ForEachValue(const ChannelShape& shape, const Use& use) {
 }  // namespace channel_norm
 
 template <typename Dtype>
-bool ChannelNormLayer<Dtype>::SumsOverDevices() const {
+bool ChannelNormLayer<Dtype>::ItemsAreDivided() const {
   return this->layer_param_.has_layout() &&
          channel_norm::ItemParts(this->layer_param_.layout()) > 1;
 }
@@ -52,8 +52,8 @@ void ChannelNormLayer<Dtype>::SumOverDevices(Dtype* numbers, int count) {
 }
 
 template <typename Dtype>
-void ChannelNormLayer<Dtype>::ForwardWithOthers(const ChannelShape& shape, const Dtype* x, Dtype* y,
-                                                Dtype* mean, Dtype* inverse, Dtype* normalized) {
+void ChannelNormLayer<Dtype>::ForwardDivided(const ChannelShape& shape, const Dtype* x, Dtype* y,
+                                             Dtype* mean, Dtype* inverse, Dtype* normalized) {
   const DeviceContext host;
   const auto values =
       static_cast<Dtype>(shape.PerChannel() * channel_norm::ItemParts(this->layer_param_.layout()));
@@ -83,9 +83,10 @@ void ChannelNormLayer<Dtype>::ForwardWithOthers(const ChannelShape& shape, const
 }
 
 template <typename Dtype>
-void ChannelNormLayer<Dtype>::BackwardWithOthers(
-    const ChannelShape& shape, const kernels::NormalizedSource<Dtype>& source, const Dtype* dy,
-    const kernels::NormalizeGradients<Dtype>& gradients) {
+void ChannelNormLayer<Dtype>::BackwardDivided(const ChannelShape& shape,
+                                              const kernels::NormalizedSource<Dtype>& source,
+                                              const Dtype* dy,
+                                              const kernels::NormalizeGradients<Dtype>& gradients) {
   const auto values =
       static_cast<Dtype>(shape.PerChannel() * channel_norm::ItemParts(this->layer_param_.layout()));
   const DeviceContext host;
@@ -93,7 +94,7 @@ void ChannelNormLayer<Dtype>::BackwardWithOthers(
   const auto normalized = [&](int64_t c, int64_t i) {
     return source.mean ? (source.values[i] - source.mean[c]) * source.inverse[c] : source.values[i];
   };
-  // Of the derivative, and of its products with the normalised values.
+  // Sums of the derivative, and of its products with the normalised values.
   vector<Dtype> sums(2 * static_cast<size_t>(channels_));
   Dtype* const products = sums.data() + channels_;
   channel_norm::ForEachValue(shape, [&](int64_t c, int64_t i) {

@@ -13,8 +13,8 @@ namespace caffe {
 namespace {
 
 enum ChannelNormSavedIndex { kChannelNormMean, kChannelNormInverse, kChannelNormNormalized };
-/// Without the first where the top does not tell what is needed.
-enum ChannelNormForm { kChannelNormFromTop, kChannelNormFromBottom, kChannelNormFromSaved };
+/// The variants in the order of Traits. There is no first one if the top does not suffice.
+enum ChannelNormVariant { kChannelNormFromTop, kChannelNormFromBottom, kChannelNormFromSaved };
 
 }  // namespace
 
@@ -61,18 +61,18 @@ void ChannelNormLayer<Dtype>::ShareSetUp(const ChannelNormLayer& other) {
 
 template <typename Dtype>
 bool ChannelNormLayer<Dtype>::IsSubclass() const {
-  const shared_ptr<ChannelNormLayer> twin = Twin();
+  const shared_ptr<ChannelNormLayer> twin = CloneWithSharedParams();
   return typeid(*twin) != typeid(*this);
 }
 
 template <typename Dtype>
 shared_ptr<Layer<Dtype>> ChannelNormLayer<Dtype>::FusedWith(
     Layer<Dtype>& next, const vector<Blob<Dtype>*>& bottom) const {
-  if (rectifies_ || bottom[0]->num_axes() < 2) return nullptr;
-  if (IsSubclass() || SumsOverDevices()) return nullptr;
-  const shared_ptr<ChannelNormLayer> fused = Twin();
+  if (has_relu_ || bottom[0]->num_axes() < 2) return nullptr;
+  if (IsSubclass() || ItemsAreDivided()) return nullptr;
+  const shared_ptr<ChannelNormLayer> fused = CloneWithSharedParams();
   if (typeid(next) == typeid(ReLULayer<Dtype>)) {
-    fused->rectifies_ = true;
+    fused->has_relu_ = true;
     fused->negative_slope_ = static_cast<ReLULayer<Dtype>&>(next).Slope();
     return fused;
   }
@@ -97,8 +97,8 @@ typename ChannelNormLayer<Dtype>::Wants ChannelNormLayer<Dtype>::WantsOf(
   wants.bias = Wanted(bias_param_);
   wants.dx = propagate_down[0];
   wants.values = wants.scale || (wants.dx && !use_global_stats_);
-  wants.sign = rectifies_ && (wants.scale || wants.bias || wants.dx);
-  wants.top_tells = wants.values ? !Scales() && !rectifies_ : wants.sign && negative_slope_ >= 0;
+  wants.sign = has_relu_ && (wants.scale || wants.bias || wants.dx);
+  wants.top_suffices = wants.values ? !Scales() && !has_relu_ : wants.sign && negative_slope_ >= 0;
   return wants;
 }
 
@@ -111,11 +111,11 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   MemoryTraits traits;
   traits.declared = true;
   traits.inherited = IsSubclass();
-  traits.capturable = traits.takes_blocks = !SumsOverDevices();
+  traits.capturable = traits.takes_blocks = !ItemsAreDivided();
   traits.saved = {{"mean", channel_bytes},
                   {"inverse_deviation", channel_bytes},
                   {"x_norm", static_cast<int64_t>(bottom[0]->count() * sizeof(Dtype))}};
-  OperandForm& forward = traits.forward;
+  OperandVariant& forward = traits.forward;
   forward.name = use_global_stats_ ? "global" : "batch";
   forward.reads = {BottomData(0)};
   forward.writes = {TopData(0)};
@@ -127,12 +127,12 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     if (param >= 0) forward.reads.push_back(ParamData(param));
   }
   forward.may_alias = {{TopData(0), BottomData(0)}};
-  forward.scratch_bytes = 2 * channel_bytes;
+  forward.workspace_bytes = 2 * channel_bytes;
   forward.flops =
-      ((use_global_stats_ ? 2.0 : 6.0) + Scales() + (bias_param_ >= 0) + rectifies_) * values;
+      ((use_global_stats_ ? 2.0 : 6.0) + Scales() + (bias_param_ >= 0) + has_relu_) * values;
 
   const Wants wants = WantsOf(propagate_down);
-  OperandForm backward;
+  OperandVariant backward;
   if (wants.dx || wants.scale || wants.bias) backward.reads = {TopDiff(0)};
   backward.flops = (2.0 * wants.scale + wants.bias + wants.sign) * values;
   for (const int param : {scale_param_, bias_param_}) {
@@ -145,7 +145,7 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     if (Scales()) backward.reads.push_back(ParamData(scale_param_));
     backward.writes.push_back(BottomDiff(0));
     backward.may_alias = {{BottomDiff(0), TopDiff(0)}};
-    backward.scratch_bytes = use_global_stats_ ? 0 : 2 * channel_bytes;
+    backward.workspace_bytes = use_global_stats_ ? 0 : 2 * channel_bytes;
     backward.flops += (use_global_stats_ ? 1.0 : 8.0) * values;
   }
   if (!wants.values && !wants.sign) {
@@ -154,23 +154,23 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     return traits;
   }
   const auto with = [&](const char* name, const Operand& source) {
-    OperandForm form = backward;
-    form.name = name;
-    form.from_copy = source.kind == Operand::kSaved;
-    form.reads.push_back(source);
+    OperandVariant variant = backward;
+    variant.name = name;
+    variant.from_copy = source.kind == Operand::kSaved;
+    variant.reads.push_back(source);
     const bool only_sign = source == TopData(0) && !wants.values;
-    // The sums come first.
-    if (wants.dx && !only_sign) form.may_alias.emplace_back(BottomDiff(0), source);
+    // The sums are computed before the gradient is written.
+    if (wants.dx && !only_sign) variant.may_alias.emplace_back(BottomDiff(0), source);
     if (source == BottomData(0)) {
-      form.reads.push_back(Saved(kChannelNormMean));
-      if (!wants.dx) form.reads.push_back(Saved(kChannelNormInverse));
+      variant.reads.push_back(Saved(kChannelNormMean));
+      if (!wants.dx) variant.reads.push_back(Saved(kChannelNormInverse));
     }
-    if (source == TopData(0) || !wants.sign) return form;
-    if (Scales() && !wants.dx) form.reads.push_back(ParamData(scale_param_));
-    if (bias_param_ >= 0) form.reads.push_back(ParamData(bias_param_));
-    return form;
+    if (source == TopData(0) || !wants.sign) return variant;
+    if (Scales() && !wants.dx) variant.reads.push_back(ParamData(scale_param_));
+    if (bias_param_ >= 0) variant.reads.push_back(ParamData(bias_param_));
+    return variant;
   };
-  if (wants.top_tells) traits.backward.push_back(with("y", TopData(0)));
+  if (wants.top_suffices) traits.backward.push_back(with("y", TopData(0)));
   traits.backward.push_back(with("x", BottomData(0)));
   traits.backward.push_back(with("x_norm", Saved(kChannelNormNormalized)));
   return traits;
@@ -182,7 +182,7 @@ kernels::AfterNormalizing<Dtype> ChannelNormLayer<Dtype>::After(const DeviceCont
   kernels::AfterNormalizing<Dtype> after;
   if (scale && Scales()) after.scale = Data(context, *this->blobs_[scale_param_]);
   if (bias && bias_param_ >= 0) after.bias = Data(context, *this->blobs_[bias_param_]);
-  after.rectify = rectifies_;
+  after.rectify = has_relu_;
   after.slope = negative_slope_;
   return after;
 }
@@ -192,11 +192,11 @@ void ChannelNormLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                         const vector<Blob<Dtype>*>& bottom,
                                         const vector<Blob<Dtype>*>& top) {
   const ChannelShape shape = Shape(*bottom[0]);
-  Dtype* scratch = this->template ScratchBytes<Dtype>();
+  Dtype* workspace = this->template WorkspaceBytes<Dtype>();
   Dtype* saved_mean = this->template SavedBytes<Dtype>(kChannelNormMean);
   Dtype* saved_inverse = this->template SavedBytes<Dtype>(kChannelNormInverse);
-  Dtype* mean = saved_mean != nullptr ? saved_mean : scratch;
-  Dtype* inverse = saved_inverse != nullptr ? saved_inverse : scratch + channels_;
+  Dtype* mean = saved_mean != nullptr ? saved_mean : workspace;
+  Dtype* inverse = saved_inverse != nullptr ? saved_inverse : workspace + channels_;
   const Dtype* x = Data(context, *bottom[0]);
   Dtype* y = MutableData(context, top[0]);
   Dtype* normalized = this->template SavedBytes<Dtype>(kChannelNormNormalized);
@@ -207,11 +207,11 @@ void ChannelNormLayer<Dtype>::ForwardOn(const DeviceContext& context,
     kernels::Normalize<Dtype>(context, shape, x, mean, inverse, after, y, normalized);
     return;
   }
-  if (SumsOverDevices()) {
-    ForwardWithOthers(shape, x, y, mean, inverse, normalized);
+  if (ItemsAreDivided()) {
+    ForwardDivided(shape, x, y, mean, inverse, normalized);
     return;
   }
-  // The batch counts once, however often its values are computed.
+  // A batch updates the running statistics once, however often it is recomputed.
   kernels::RunningStatistics<Dtype> running;
   if (!this->recomputing()) running = Running(context, shape);
   kernels::NormalizeBatch<Dtype>(context, shape, x, kernels::Epsilon::kOfVariance, eps_, running,
@@ -229,9 +229,10 @@ void ChannelNormLayer<Dtype>::BackwardOn(const DeviceContext& context,
   const Dtype* dy = Diff(context, *top[0]);
   kernels::NormalizedSource<Dtype> source;
   source.inverse = this->template SavedBytes<Dtype>(kChannelNormInverse);
-  const int form = this->form() + (wants.top_tells ? kChannelNormFromTop : kChannelNormFromBottom);
+  const int variant =
+      this->variant() + (wants.top_suffices ? kChannelNormFromTop : kChannelNormFromBottom);
   if (wants.values || wants.sign) {
-    switch (form) {
+    switch (variant) {
       case kChannelNormFromTop:
         (wants.values ? source.values : source.rectified) = Data(context, *top[0]);
         break;
@@ -244,7 +245,7 @@ void ChannelNormLayer<Dtype>::BackwardOn(const DeviceContext& context,
         break;
     }
   }
-  const bool computes_sign = wants.sign && form != kChannelNormFromTop;
+  const bool computes_sign = wants.sign && variant != kChannelNormFromTop;
   const kernels::AfterNormalizing<Dtype> after =
       After(context, wants.dx || computes_sign, computes_sign);
   kernels::NormalizeGradients<Dtype> gradients;
@@ -252,13 +253,13 @@ void ChannelNormLayer<Dtype>::BackwardOn(const DeviceContext& context,
     gradients.scale = kernels::AccumulatorOf(context, this->blobs_[scale_param_].get());
   if (wants.bias) gradients.bias = kernels::AccumulatorOf(context, this->blobs_[bias_param_].get());
   if (wants.dx) gradients.dx = MutableDiff(context, bottom[0]);
-  if (!use_global_stats_ && wants.dx && SumsOverDevices()) {
-    BackwardWithOthers(shape, source, dy, gradients);
+  if (!use_global_stats_ && wants.dx && ItemsAreDivided()) {
+    BackwardDivided(shape, source, dy, gradients);
   } else if (use_global_stats_ || !wants.dx) {
     kernels::NormalizeBackwardConstant(context, shape, source, after, dy, gradients);
   } else {
     kernels::NormalizeBackward(context, shape, source, after, dy, gradients,
-                               this->template ScratchBytes<Dtype>());
+                               this->template WorkspaceBytes<Dtype>());
   }
 }
 

@@ -5,8 +5,8 @@
 
 namespace caffe {
 
-/// The axes of a ChannelNormLayer: channels, with all of its parameters but `count`, a number that
-/// all channels have in common (-1: none); and items, over which statistics are then summed.
+/// The axes of a ChannelNormLayer: channels and items. Channels also divide all parameters but
+/// `count`, one number for all channels (-1: none). Statistics are summed over the items.
 inline LayerRule ChannelNormRule(const LayerShapes& shapes, int count) {
   LayerRule rule = Axes({ItemAxis(shapes)});
   rule.tells_layout = true;

@@ -37,7 +37,7 @@ bool LRNLayer<Dtype>::WithinChannel() const {
 
 template <typename Dtype>
 kernels::LrnGrid LRNLayer<Dtype>::Grid(const Blob<Dtype>& bottom) const {
-  // What reaches beyond all rows or columns adds nothing.
+  // A window need not reach beyond all rows or columns, since nothing is added there.
   kernels::LrnGrid grid;
   if (WithinChannel()) {
     grid.outer = bottom.count(0, 2);
@@ -75,24 +75,24 @@ MemoryTraits LRNLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
-  traits.forward.scratch_bytes = value * kernels::LrnForwardScratch(grid);
-  traits.forward.workspaces =
+  traits.forward.workspace_bytes = value * kernels::LrnForwardWorkspace(grid);
+  traits.forward.algorithms =
       kernels::LrnForwardEngines<Dtype>(DeviceContext::Current(), grid, Function());
   traits.forward.flops = (window + 10) * n;
   if (!propagate_down[0]) return traits;
-  const std::vector<Workspace> engines =
+  const std::vector<Algorithm> engines =
       kernels::LrnBackwardEngines<Dtype>(DeviceContext::Current(), grid, Function());
   for (const Operand& x : {BottomData(0), Saved(0)}) {
-    OperandForm form;
-    form.from_copy = x.kind == Operand::kSaved;
-    form.name = form.from_copy ? "saved" : "x";
-    form.reads = {x, TopDiff(0)};
-    form.writes = {BottomDiff(0)};
-    form.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), x}};
-    form.scratch_bytes = value * kernels::LrnBackwardScratch(grid);
-    form.workspaces = engines;
-    form.flops = (2 * window + 20) * n;
-    traits.backward.push_back(form);
+    OperandVariant variant;
+    variant.from_copy = x.kind == Operand::kSaved;
+    variant.name = variant.from_copy ? "saved" : "x";
+    variant.reads = {x, TopDiff(0)};
+    variant.writes = {BottomDiff(0)};
+    variant.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), x}};
+    variant.workspace_bytes = value * kernels::LrnBackwardWorkspace(grid);
+    variant.algorithms = engines;
+    variant.flops = (2 * window + 20) * n;
+    traits.backward.push_back(variant);
   }
   return traits;
 }
@@ -102,7 +102,7 @@ void LRNLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<
                                 const vector<Blob<Dtype>*>& top) {
   kernels::LrnForward(context, Grid(*bottom[0]), Function(), Data(context, *bottom[0]),
                       MutableData(context, top[0]), this->template SavedBytes<Dtype>(0),
-                      {this->template ScratchBytes<void>(), this->workspace()});
+                      {this->template WorkspaceBytes<void>(), this->algorithm()});
 }
 
 template <typename Dtype>
@@ -114,7 +114,7 @@ void LRNLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
   kernels::LrnBackward(context, Grid(*bottom[0]), Function(),
                        saved ? saved : Data(context, *bottom[0]), Diff(context, *top[0]),
                        MutableDiff(context, bottom[0]),
-                       {this->template ScratchBytes<void>(), this->workspace()});
+                       {this->template WorkspaceBytes<void>(), this->algorithm()});
 }
 
 static LayerRule LRNRule(const LayerShapes& shapes) {

@@ -9,7 +9,7 @@ namespace caffe {
 namespace {
 
 enum MvnSavedIndex { kMvnMean, kMvnInverse, kMvnNormalized };
-enum MvnForm { kMvnFromTop, kMvnFromBottom, kMvnFromSaved };
+enum MvnVariant { kMvnFromTop, kMvnFromBottom, kMvnFromSaved };
 
 }  // namespace
 
@@ -44,35 +44,35 @@ MemoryTraits MVNLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
-  OperandForm backward;
+  OperandVariant backward;
   backward.name = "constant";
   backward.reads = {TopDiff(0)};
   backward.writes = {BottomDiff(0)};
   backward.may_alias = {{BottomDiff(0), TopDiff(0)}};
   if (!this->layer_param_.mvn_param().normalize_variance()) {
-    traits.forward.scratch_bytes = backward.scratch_bytes = row_bytes;
+    traits.forward.workspace_bytes = backward.workspace_bytes = row_bytes;
     traits.forward.flops = backward.flops = 2 * values;
     if (propagate_down[0]) traits.backward = {backward};
     return traits;
   }
-  traits.forward.scratch_bytes = backward.scratch_bytes = 2 * row_bytes;
+  traits.forward.workspace_bytes = backward.workspace_bytes = 2 * row_bytes;
   traits.forward.flops = 6 * values;
   backward.flops = 8 * values;
   traits.saved = {{"mean", row_bytes},
                   {"inverse_deviation", row_bytes},
                   {"x_norm", int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}}};
   if (!propagate_down[0]) return traits;
-  const auto add_form = [&](const char* name, const Operand& source) {
-    OperandForm form = backward;
-    form.name = name;
-    form.from_copy = source.kind == Operand::kSaved;
-    form.reads.insert(form.reads.end(), {source, Saved(kMvnInverse)});
-    form.may_alias.emplace_back(BottomDiff(0), source);
-    traits.backward.push_back(form);
+  const auto add_variant = [&](const char* name, const Operand& source) {
+    OperandVariant variant = backward;
+    variant.name = name;
+    variant.from_copy = source.kind == Operand::kSaved;
+    variant.reads.insert(variant.reads.end(), {source, Saved(kMvnInverse)});
+    variant.may_alias.emplace_back(BottomDiff(0), source);
+    traits.backward.push_back(variant);
   };
-  add_form("y", TopData(0));
-  add_form("x", BottomData(0));
-  add_form("x_norm", Saved(kMvnNormalized));
+  add_variant("y", TopData(0));
+  add_variant("x", BottomData(0));
+  add_variant("x_norm", Saved(kMvnNormalized));
   traits.backward[kMvnFromBottom].reads.push_back(Saved(kMvnMean));
   return traits;
 }
@@ -83,15 +83,15 @@ void MVNLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<
   const ChannelShape rows = Rows(*bottom[0]);
   const Dtype* x = Data(context, *bottom[0]);
   Dtype* y = MutableData(context, top[0]);
-  Dtype* scratch = this->template ScratchBytes<Dtype>();
+  Dtype* workspace = this->template WorkspaceBytes<Dtype>();
   if (!this->layer_param_.mvn_param().normalize_variance()) {
-    kernels::SubtractMeans(context, rows.channels, rows.inner, x, y, scratch);
+    kernels::SubtractMeans(context, rows.channels, rows.inner, x, y, workspace);
     return;
   }
   Dtype* saved_mean = this->template SavedBytes<Dtype>(kMvnMean);
   Dtype* saved_inverse = this->template SavedBytes<Dtype>(kMvnInverse);
-  Dtype* mean = saved_mean != nullptr ? saved_mean : scratch;
-  Dtype* inverse = saved_inverse != nullptr ? saved_inverse : scratch + rows.channels;
+  Dtype* mean = saved_mean != nullptr ? saved_mean : workspace;
+  Dtype* inverse = saved_inverse != nullptr ? saved_inverse : workspace + rows.channels;
   kernels::NormalizeBatch<Dtype>(context, rows, x, kernels::Epsilon::kOfDeviation, eps_, {}, mean,
                                  inverse, {}, y, this->template SavedBytes<Dtype>(kMvnNormalized));
 }
@@ -104,14 +104,14 @@ void MVNLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
   const ChannelShape rows = Rows(*bottom[0]);
   const Dtype* dy = Diff(context, *top[0]);
   Dtype* dx = MutableDiff(context, bottom[0]);
-  Dtype* scratch = this->template ScratchBytes<Dtype>();
+  Dtype* workspace = this->template WorkspaceBytes<Dtype>();
   if (!this->layer_param_.mvn_param().normalize_variance()) {
-    kernels::SubtractMeans(context, rows.channels, rows.inner, dy, dx, scratch);
+    kernels::SubtractMeans(context, rows.channels, rows.inner, dy, dx, workspace);
     return;
   }
   kernels::NormalizedSource<Dtype> source;
   source.inverse = this->template SavedBytes<Dtype>(kMvnInverse);
-  switch (this->form()) {
+  switch (this->variant()) {
     case kMvnFromTop:
       source.values = Data(context, *top[0]);
       break;
@@ -123,7 +123,7 @@ void MVNLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
       source.values = this->template SavedBytes<Dtype>(kMvnNormalized);
       break;
   }
-  kernels::NormalizeBackward<Dtype>(context, rows, source, {}, dy, {{}, {}, dx}, scratch);
+  kernels::NormalizeBackward<Dtype>(context, rows, source, {}, dy, {{}, {}, dx}, workspace);
 }
 
 static LayerRule MVNRule(const LayerShapes& shapes) {

@@ -12,7 +12,7 @@ namespace caffe {
 namespace {
 
 enum NormalizeSavedIndex { kNormalizeInverse, kNormalizeInput };
-enum NormalizeForm { kNormalizeFromX, kNormalizeFromSaved };
+enum NormalizeVariant { kNormalizeFromX, kNormalizeFromSaved };
 
 }  // namespace
 
@@ -73,30 +73,30 @@ MemoryTraits NormalizeLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.reads = {BottomData(0), ParamData(0)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
-  traits.forward.scratch_bytes = value * shape.Norms();
+  traits.forward.workspace_bytes = value * shape.Norms();
   traits.forward.flops = 4 * values;
   if (!scale_gradient && !propagate_down[0]) return traits;
-  OperandForm backward;
+  OperandVariant backward;
   backward.reads = {TopDiff(0), Saved(kNormalizeInverse)};
   backward.flops = (3.0 * scale_gradient + 7.0 * propagate_down[0]) * values;
   if (scale_gradient) {
     backward.reads.push_back(ParamDiff(0));
     backward.writes.push_back(ParamDiff(0));
-    if (shape.shared_scale) backward.scratch_bytes = value * shape.outer;
+    if (shape.shared_scale) backward.workspace_bytes = value * shape.outer;
   }
   if (propagate_down[0]) {
     backward.reads.push_back(ParamData(0));
     backward.writes.push_back(BottomDiff(0));
-    backward.scratch_bytes = std::max(backward.scratch_bytes, value * shape.Norms());
+    backward.workspace_bytes = std::max(backward.workspace_bytes, value * shape.Norms());
   }
   for (const Operand& x : {BottomData(0), Saved(kNormalizeInput)}) {
-    OperandForm form = backward;
-    form.from_copy = x.kind == Operand::kSaved;
-    form.name = form.from_copy ? "saved" : "x";
-    form.reads.push_back(x);
-    // The gradient of the scale comes first.
-    if (propagate_down[0]) form.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), x}};
-    traits.backward.push_back(form);
+    OperandVariant variant = backward;
+    variant.from_copy = x.kind == Operand::kSaved;
+    variant.name = variant.from_copy ? "saved" : "x";
+    variant.reads.push_back(x);
+    // The gradient of the scale is computed first.
+    if (propagate_down[0]) variant.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), x}};
+    traits.backward.push_back(variant);
   }
   return traits;
 }
@@ -108,7 +108,7 @@ void NormalizeLayer<Dtype>::ForwardOn(const DeviceContext& context,
   const kernels::L2Shape shape = Shape(*bottom[0]);
   const Dtype* x = Data(context, *bottom[0]);
   Dtype* saved = this->template SavedBytes<Dtype>(kNormalizeInverse);
-  Dtype* inverse = saved != nullptr ? saved : this->template ScratchBytes<Dtype>();
+  Dtype* inverse = saved != nullptr ? saved : this->template WorkspaceBytes<Dtype>();
   kernels::InverseL2Norms<Dtype>(context, shape, this->layer_param_.norm_param().eps(), x, inverse);
   kernels::L2NormalizeForward(context, shape, x, inverse, Data(context, *this->blobs_[0]),
                               MutableData(context, top[0]),
@@ -123,19 +123,19 @@ void NormalizeLayer<Dtype>::BackwardOn(const DeviceContext& context,
   const bool scale_gradient = this->param_propagate_down(0);
   if (!scale_gradient && !propagate_down[0]) return;
   const kernels::L2Shape shape = Shape(*bottom[0]);
-  const Dtype* x = this->form() == kNormalizeFromX
+  const Dtype* x = this->variant() == kNormalizeFromX
                        ? Data(context, *bottom[0])
                        : this->template SavedBytes<Dtype>(kNormalizeInput);
   const Dtype* inverse = this->template SavedBytes<Dtype>(kNormalizeInverse);
   const Dtype* dy = Diff(context, *top[0]);
-  Dtype* scratch = this->template ScratchBytes<Dtype>();
+  Dtype* workspace = this->template WorkspaceBytes<Dtype>();
   if (scale_gradient) {
     kernels::L2ScaleGradient(context, shape, x, inverse, dy,
-                             MutableDiff(context, this->blobs_[0].get()), scratch);
+                             MutableDiff(context, this->blobs_[0].get()), workspace);
   }
   if (propagate_down[0]) {
     kernels::L2NormalizeBackward(context, shape, x, inverse, Data(context, *this->blobs_[0]), dy,
-                                 MutableDiff(context, bottom[0]), scratch);
+                                 MutableDiff(context, bottom[0]), workspace);
   }
 }
 

@@ -79,7 +79,7 @@ MemoryTraits InterpLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
   traits.forward.writes = {TopData(0)};
   traits.forward.flops = 11.0 * top[0]->count();
   if (!propagate_down[0]) return traits;
-  OperandForm backward;
+  OperandVariant backward;
   backward.reads = {TopDiff(0)};
   backward.writes = {BottomDiff(0)};
   backward.flops = traits.forward.flops;

@@ -22,7 +22,7 @@ Pair Both(const string& layer, const char* field, bool has_size, int size, bool 
       << "Layer " << layer << ": " << field << " is given twice: once for both axes, once as "
       << field << "_h or " << field << "_w.";
   CHECK_EQ(has_h, has_w) << "Layer " << layer << ": " << field << "_h and " << field
-                         << "_w go together.";
+                         << "_w must be given together.";
   return has_h ? Pair{h, w} : Pair{size, size};
 }
 
@@ -69,12 +69,12 @@ void PoolingLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>&, const vector<B
 
 template <typename Dtype>
 int PoolingLayer<Dtype>::PooledDim(int size, int kernel, int stride, int pad) const {
-  // How far the last window's place is from the first's. Below 0, the kernel is larger than the
-  // padded input; rounding up may still leave it a window.
+  // Distance of the last window from the first. If it is negative, the kernel is larger than the
+  // padded input; rounding up may still leave one window.
   const int64_t room = int64_t{size} + 2 * int64_t{pad} - kernel;
   const int64_t up = round_mode_ == PoolingParameter_RoundMode_CEIL ? stride - 1 : 0;
   int64_t pooled = room + up < 0 ? 0 : (room + up) / stride + 1;
-  // With padding, the last window must start inside the image, not in the padding behind it.
+  // With padding, the last window must start inside the image, not in the padding after it.
   if (pad > 0 && (pooled - 1) * stride >= int64_t{size} + pad) --pooled;
   CHECK_GE(pooled, 1) << "Layer " << this->layer_param_.name() << ": a kernel of " << kernel
                       << " does not fit an input of " << size << " with pad " << pad << ".";
@@ -143,8 +143,8 @@ MemoryTraits PoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.flops = static_cast<double>(top[0]->count()) * window.KernelSize();
   const DeviceContext context = DeviceContext::Current();
   if (average)
-    traits.forward.workspaces = kernels::AveragePoolEngines<Dtype>(context, window, false);
-  OperandForm backward;
+    traits.forward.algorithms = kernels::AveragePoolEngines<Dtype>(context, window, false);
+  OperandVariant backward;
   backward.name = has_index ? "index" : average ? "shape" : "none";
   if (has_index) {
     traits.saved.push_back(
@@ -155,7 +155,7 @@ MemoryTraits PoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     if (has_index) backward.reads.push_back(Saved(kPoolingIndex));
     backward.writes = {BottomDiff(0)};
     backward.flops = traits.forward.flops;
-    if (average) backward.workspaces = kernels::AveragePoolEngines<Dtype>(context, window, true);
+    if (average) backward.algorithms = kernels::AveragePoolEngines<Dtype>(context, window, true);
   }
   traits.backward.push_back(backward);
   return traits;
@@ -173,7 +173,7 @@ void PoolingLayer<Dtype>::ForwardOn(const DeviceContext& context,
                             top.size() > 1 ? MutableData(context, top[1]) : nullptr);
   } else if (method_ == PoolingParameter_PoolMethod_AVE) {
     kernels::AveragePoolForward(context, window, x, y,
-                                {this->template ScratchBytes<void>(), this->workspace()});
+                                {this->template WorkspaceBytes<void>(), this->algorithm()});
   } else if (this->phase_ == TEST) {
     kernels::ExpectedPoolForward(context, window, x, y);
   } else {
@@ -200,11 +200,12 @@ void PoolingLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
                              dx);
   } else {
     kernels::AveragePoolBackward(context, window, dy, dx,
-                                 {this->template ScratchBytes<void>(), this->workspace()});
+                                 {this->template WorkspaceBytes<void>(), this->algorithm()});
   }
 }
 
-/// Channels and items are pooled each for itself; rows and columns reach into those beside them.
+/// Channels and items are pooled separately. Rows and columns are not divided, since windows reach
+/// into their neighbours.
 static LayerRule PoolingRule(const LayerShapes& shapes) {
   return Axes({ItemAxis(shapes), AxisOf("channel", shapes, 1)});
 }

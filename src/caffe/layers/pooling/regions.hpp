@@ -9,8 +9,8 @@
 
 namespace caffe {
 
-/// The bottoms of a layer that pools regions: maps and regions
-/// (kernels/pooling/region_pooling.hpp). Aborts, naming the layer, where their shapes are others.
+/// Describes the bottoms, maps and regions, of a layer that pools regions
+/// (kernels/pooling/region_pooling.hpp). Aborts, naming the layer, if their shapes are wrong.
 template <typename Dtype>
 void CheckRegionShapes(const string& layer, const vector<Blob<Dtype>*>& bottom) {
   CHECK_EQ(bottom[0]->num_axes(), 4)
@@ -21,7 +21,8 @@ void CheckRegionShapes(const string& layer, const vector<Blob<Dtype>*>& bottom) 
       << "have shape " << bottom[1]->shape_string() << ".";
 }
 
-/// Aborts, naming the layer, where a region, on the host, is in none of `items` items.
+/// Aborts, naming the layer, if a region is in none of `items` items. The regions must be on the
+/// host.
 template <typename Dtype>
 void CheckRegionItems(const string& layer, const Blob<Dtype>& regions, int items) {
   const Dtype* values = regions.cpu_data();
@@ -32,14 +33,14 @@ void CheckRegionItems(const string& layer, const Blob<Dtype>& regions, int items
   }
 }
 
-/// What the layer reads and writes, without saved values. The regions get no gradient.
+/// What the layer reads and writes, except saved values. The regions get no gradient.
 inline MemoryTraits RegionTraits(bool wanted) {
   MemoryTraits traits;
   traits.declared = true;
   traits.forward.reads = {BottomData(0), BottomData(1)};
   traits.forward.writes = {TopData(0)};
   if (!wanted) return traits;
-  OperandForm backward;
+  OperandVariant backward;
   backward.reads = {BottomData(1), TopDiff(0)};
   backward.writes = {BottomDiff(0)};
   traits.backward.push_back(backward);

@@ -59,7 +59,7 @@ MemoryTraits ROIPoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom
   MemoryTraits traits = RegionTraits(propagate_down[0]);
   traits.inherited = IsDerived(*this);
   traits.saved = {{"index", static_cast<int64_t>(top[0]->count() * sizeof(int32_t))}};
-  for (OperandForm& form : traits.backward) form.reads.push_back(Saved(kRoiPoolingIndex));
+  for (OperandVariant& variant : traits.backward) variant.reads.push_back(Saved(kRoiPoolingIndex));
   return traits;
 }
 
@@ -85,7 +85,7 @@ void ROIPoolingLayer<Dtype>::BackwardOn(const DeviceContext& context,
       this->template SavedBytes<int32_t>(kRoiPoolingIndex), MutableDiff(context, bottom[0]));
 }
 
-/// A region may be in any item, but its channels are pooled each for itself.
+/// The only axis is that of channels, which are pooled separately; a region may be in any item.
 static LayerRule ROIPoolingRule(const LayerShapes& shapes) {
   LayerAxis channel;
   channel.name = "channel";

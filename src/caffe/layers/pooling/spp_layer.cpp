@@ -11,8 +11,8 @@
 namespace caffe {
 namespace {
 
-/// Along an axis of `size` values: a kernel, as wide as its stride, that covers them in `bins`
-/// steps, and the padding that this takes on either side.
+/// Kernel (equal to the stride) and padding on either side with which `bins` windows cover an axis
+/// of `size` values.
 struct Bins {
   Bins(int size, int bins)
       : kernel((size - 1) / bins + 1),
@@ -40,7 +40,7 @@ void SPPLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
   const string& name = this->layer_param_.name();
   CHECK_NE(param.pool(), SPPParameter_PoolMethod_STOCHASTIC)
       << "Layer " << name << ": STOCHASTIC pooling is not implemented.";
-  // More levels have more bins along an axis than a blob can have values.
+  // With more levels an axis would have more bins than a blob can have values.
   CHECK(param.pyramid_height() >= 1 && param.pyramid_height() <= 31)
       << "Layer " << name << ": pyramid_height must be 1 to 31, not " << param.pyramid_height()
       << ".";
@@ -96,11 +96,11 @@ MemoryTraits SPPLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const kernels::PoolingWindow last = Window(*bottom[0], pyramid_height_ - 1);
   const int64_t pooled = PooledCount(*bottom[0], last) * int64_t{sizeof(Dtype)};
   const int64_t whole = int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)};
-  traits.forward.scratch_bytes = pooled;
-  OperandForm backward;
+  traits.forward.workspace_bytes = pooled;
+  OperandVariant backward;
   backward.reads = {TopDiff(0)};
   backward.writes = {BottomDiff(0)};
-  backward.scratch_bytes = pooled + (pyramid_height_ > 1 ? whole : 0);
+  backward.workspace_bytes = pooled + (pyramid_height_ > 1 ? whole : 0);
   backward.flops = traits.forward.flops;
   for (int level = 0; level < pyramid_height_ && max_pooling(); ++level) {
     const kernels::PoolingWindow window = Window(*bottom[0], level);
@@ -117,7 +117,7 @@ void SPPLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<
                                 const vector<Blob<Dtype>*>& top) {
   const Dtype* x = Data(context, *bottom[0]);
   Dtype* y = MutableData(context, top[0]);
-  Dtype* pooled = this->template ScratchBytes<Dtype>();
+  Dtype* pooled = this->template WorkspaceBytes<Dtype>();
   for (int level = 0; level < pyramid_height_; ++level) {
     const kernels::PoolingWindow window = Window(*bottom[0], level);
     if (max_pooling()) {
@@ -139,7 +139,7 @@ void SPPLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
   if (!propagate_down[0]) return;
   const Dtype* dy = Diff(context, *top[0]);
   Dtype* dx = MutableDiff(context, bottom[0]);
-  Dtype* pooled = this->template ScratchBytes<Dtype>();
+  Dtype* pooled = this->template WorkspaceBytes<Dtype>();
   Dtype* of_level = pooled + PooledCount(*bottom[0], Window(*bottom[0], pyramid_height_ - 1));
   for (int level = 0; level < pyramid_height_; ++level) {
     const kernels::PoolingWindow window = Window(*bottom[0], level);

@@ -66,7 +66,7 @@ MemoryTraits UpsampleLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.inherited = IsDerived(*this);
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
-  OperandForm backward;
+  OperandVariant backward;
   backward.reads = {TopDiff(0)};
   backward.writes = {BottomDiff(0)};
   if (bottom.size() > 1) {

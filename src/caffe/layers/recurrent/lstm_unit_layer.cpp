@@ -52,7 +52,7 @@ MemoryTraits LSTMUnitLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                               {TopData(kLstmUnitHidden), BottomData(kLstmUnitCellsBefore)}};
   traits.forward.flops = flops;
   if (!propagate_down[kLstmUnitCellsBefore] && !propagate_down[kLstmUnitGates]) return traits;
-  OperandForm backward;
+  OperandVariant backward;
   backward.name = "gates";
   backward.reads = {BottomData(kLstmUnitGates), BottomData(kLstmUnitCont), TopData(kLstmUnitCells),
                     TopDiff(kLstmUnitCells), TopDiff(kLstmUnitHidden)};

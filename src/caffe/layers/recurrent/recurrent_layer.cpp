@@ -11,7 +11,7 @@ namespace {
 const char kStateType[] = "RecurrentState";
 constexpr int kMostSteps = 1 << 15;  ///< each takes about 50 KiB besides its blobs
 
-/// The name under which the layer that gives a state and the one that takes it share their blob.
+/// The name under which the state layers at both ends of the net share the blob of a state.
 string StateName(const string& input) { return input + "_state"; }
 
 void AddState(const string& input, LayerParameter* layer) {
@@ -80,8 +80,8 @@ void RecurrentLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   CheckShapes(bottom);
   T_ = bottom[0]->shape(0);
   N_ = bottom[0]->shape(1);
-  CHECK_LE(T_, kMostSteps) << "Layer " << name << ": so many time steps are too many to unroll; a "
-                           << "sequence may be cut into several, by cont.";
+  CHECK_LE(T_, kMostSteps) << "Layer " << name << ": too many time steps to unroll; cut the "
+                           << "sequences into shorter ones, which cont can continue.";
   unrolled_net_.reset(new Net<Dtype>(CompleteNet(bottom)));
   unrolled_net_->set_debug_info(param.debug_info());
   states_.clear();
@@ -96,7 +96,7 @@ NetParameter RecurrentLayer<Dtype>::CompleteNet(const Blobs& bottom) {
   NetParameter net;
   net.set_name(this->layer_param_.name());
   net.mutable_state()->set_phase(this->phase_);
-  // The net around this one decides which gradients are wanted.
+  // The surrounding net decides which gradients are wanted.
   net.set_force_backward(true);
   LayerParameter* inputs = net.add_layer();
   inputs->set_name("inputs");
@@ -121,8 +121,8 @@ NetParameter RecurrentLayer<Dtype>::CompleteNet(const Blobs& bottom) {
   return net;
 }
 
-/// Makes the states live from pass to pass: the Inputs that give them become layers that remember
-/// them, and another such layer takes their values after the last step.
+/// Keeps the states from pass to pass: turns the Input layers that give them into layers that
+/// remember them, and adds one that stores their values after the last step.
 template <typename Dtype>
 void RecurrentLayer<Dtype>::KeepStates(NetParameter* net) const {
   vector<string> given, taken;
@@ -141,7 +141,7 @@ void RecurrentLayer<Dtype>::KeepStates(NetParameter* net) const {
     for (const string& top : layer.top()) {
       const size_t state = std::find(given.begin(), given.end(), top) - given.begin();
       CHECK_LT(state, given.size()) << "Layer " << this->layer_param_.name() << ": blob '" << top
-                                    << "' is no state; it needs an Input layer of its own.";
+                                    << "' is not a state; it needs an Input layer of its own.";
       *layer.mutable_input_param()->add_shape() = shapes[state];
       AddState(top, &layer);
     }
@@ -155,8 +155,8 @@ void RecurrentLayer<Dtype>::KeepStates(NetParameter* net) const {
   }
 }
 
-/// The name of a blob with the value of `blob` that no layer inside reads, so that gradients from
-/// inside and outside add up.
+/// Returns the name of a blob with the value of `blob` that no inner layer reads, so that gradients
+/// from inside and outside add up. Adds a Split if needed.
 template <typename Dtype>
 string RecurrentLayer<Dtype>::Given(const string& blob, NetParameter* net) const {
   const bool read =
@@ -173,8 +173,8 @@ string RecurrentLayer<Dtype>::Given(const string& blob, NetParameter* net) const
   return split->top(0);
 }
 
-/// The learnable parameters of the unrolled net become the blobs of this layer, with the values
-/// that the layer was made with, if any.
+/// Makes the learnable parameters of the unrolled net the blobs of this layer. Copies the values
+/// that the layer was created with, if any.
 template <typename Dtype>
 void RecurrentLayer<Dtype>::TakeParameters() {
   vector<shared_ptr<Blob<Dtype>>> stored;
@@ -199,10 +199,10 @@ void RecurrentLayer<Dtype>::TakeParameters() {
   }
 }
 
-/// The unrolled net shares this layer's blobs, whose memory may be another's by now, and learns
-/// what this layer learns.
+/// Lets the unrolled net share this layer's blobs, whose memory may have changed, and learn what
+/// this layer learns.
 template <typename Dtype>
-void RecurrentLayer<Dtype>::PassFlagsOn() const {
+void RecurrentLayer<Dtype>::ShareBlobsAndFlags() const {
   unrolled_net_->ShareWeights();
   size_t param = 0;
   for (const auto& layer : unrolled_net_->layers()) {
@@ -218,7 +218,7 @@ void RecurrentLayer<Dtype>::PassFlagsOn() const {
 
 template <typename Dtype>
 InnerNet<Dtype> RecurrentLayer<Dtype>::inner_net() const {
-  PassFlagsOn();
+  ShareBlobsAndFlags();
   InnerNet<Dtype> inner;
   inner.net = unrolled_net_.get();
   inner.bottoms = bottom_names_;
@@ -246,9 +246,10 @@ void RecurrentLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
   N_ = bottom[0]->shape(1);
   const Blobs inputs = InnerBlobs(bottom_names_);
   CHECK_EQ(bottom[0]->count(2), inputs[0]->count(2))
-      << "Layer " << name << ": bottom 0 has other features than at set-up.";
+      << "Layer " << name << ": bottom 0 has another number of features than at set-up.";
   CHECK(!static_input_ || bottom[2]->count(1) == inputs[2]->count(1))
-      << "Layer " << name << ": bottom 2, the static input, has other features than at set-up.";
+      << "Layer " << name
+      << ": bottom 2, the static input, has another number of features than at set-up.";
   vector<BlobShape> state_shapes;
   RecurrentInputShapes(&state_shapes);
   bool changed = false;
@@ -303,7 +304,7 @@ template <typename Dtype>
 vector<Blob<Dtype>*> RecurrentLayer<Dtype>::States() const {
   Blobs states;
   for (Layer<Dtype>* layer : states_) {
-    if (layer->layer_param().top_size() == 0) continue;  // it takes what the others give
+    if (layer->layer_param().top_size() == 0) continue;  // shares the blobs of the others
     for (const auto& blob : layer->blobs()) states.push_back(blob.get());
   }
   return states;
@@ -326,14 +327,14 @@ bool RecurrentLayer<Dtype>::RestoreProgress(const LayerProgress& progress) {
   return fits;
 }
 
-// Calls outside a plan: the inner blobs are views of the bottoms and tops, unless a layer inside
-// has made them views of others.
+// Calls outside a plan: the inner blobs are views of the bottoms and tops, unless an inner layer
+// has made them views of other blobs.
 
 template <typename Dtype>
 void RecurrentLayer<Dtype>::ForwardOn(const DeviceContext& /*context*/,
                                       const vector<Blob<Dtype>*>& bottom,
                                       const vector<Blob<Dtype>*>& top) {
-  PassFlagsOn();
+  ShareBlobsAndFlags();
   const Blobs inputs = InnerBlobs(bottom_names_), outputs = InnerBlobs(top_names_);
   for (size_t i = 0; i < bottom.size(); ++i) inputs[i]->ShareData(*bottom[i]);
   for (size_t i = 0; i < top.size(); ++i) outputs[i]->ShareData(*top[i]);
@@ -350,7 +351,7 @@ void RecurrentLayer<Dtype>::BackwardOn(const DeviceContext& /*context*/,
                                        const vector<Blob<Dtype>*>& bottom) {
   CHECK(!propagate_down[1]) << "Layer " << this->layer_param_.name()
                             << ": Cannot backpropagate to sequence indicators.";
-  PassFlagsOn();
+  ShareBlobsAndFlags();
   const Blobs inputs = InnerBlobs(bottom_names_), outputs = InnerBlobs(top_names_);
   for (size_t i = 0; i < top.size(); ++i) outputs[i]->ShareDiff(*top[i]);
   for (size_t i = 0; i < bottom.size(); ++i) {

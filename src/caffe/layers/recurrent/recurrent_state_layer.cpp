@@ -6,10 +6,10 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// Carries values from one forward to the next, in blobs of its own that begin as zero. With tops
-/// it gives the values (input_param.shape says their shapes, one for each top); with bottoms it
-/// takes new ones, for a layer that shares its blobs by parameter names. Nothing has a gradient.
-/// Made by RecurrentLayer.
+/// Carries values from one forward to the next, in its own blobs, which are initially zero. With
+/// tops, it outputs the values (input_param.shape gives one shape per top). With bottoms, it stores
+/// new values, for a layer that shares its blobs by parameter names. Has no gradients. Created by
+/// RecurrentLayer.
 template <typename Dtype>
 class RecurrentStateLayer : public Layer<Dtype> {
  public:
@@ -20,7 +20,7 @@ class RecurrentStateLayer : public Layer<Dtype> {
   virtual void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
     const InputParameter& param = this->layer_param_.input_param();
     CHECK_EQ(param.shape_size(), static_cast<int>(top.size()))
-        << "Layer " << this->layer_param_.name() << ": one shape for each top.";
+        << "Layer " << this->layer_param_.name() << ": it needs one shape for each top.";
     this->blobs_.clear();
     for (const BlobShape& shape : param.shape()) {
       this->blobs_.emplace_back(new Blob<Dtype>());

@@ -5,8 +5,8 @@
 
 namespace caffe {
 
-/// The axis of a RecurrentLayer: the sequences of a batch, which all of its bottoms and tops have
-/// as their second dimension, but the input that is the same at all steps as its first.
+/// The axis of a RecurrentLayer: the sequences of a batch. It is the second dimension of all
+/// bottoms and tops, but the first of the static input.
 inline LayerRule SequenceRule(const LayerShapes& shapes) {
   LayerAxis item = AxisOf("item", shapes, 1);
   const bool exposes = shapes.param.recurrent_param().expose_hidden();

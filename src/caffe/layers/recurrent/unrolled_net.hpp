@@ -9,8 +9,8 @@
 
 namespace caffe {
 
-/// Writes the unrolled nets of recurrent layers (RecurrentLayer::FillUnrolledNet), layer after
-/// layer. A blob of step t is called <name>_t, t being 1 .. steps; step 0 is before the first.
+/// Writes the unrolled nets of recurrent layers (RecurrentLayer::FillUnrolledNet) layer by layer.
+/// The blob of step t is named <name>_t, for t = 1 .. steps; step 0 is the state before the first.
 class UnrolledNet {
  public:
   UnrolledNet(const RecurrentParameter& param, int steps, NetParameter* net)
@@ -18,20 +18,20 @@ class UnrolledNet {
 
   LayerParameter* Add(const string& type, const string& name, const vector<string>& bottoms,
                       const vector<string>& tops);
-  /// A learned linear map of the axes from `axis` on; no bias if `bias` is empty.
+  /// Adds a learned linear map of the axes from `axis` on, without bias if `bias` is empty.
   void AddProduct(const string& name, const string& bottom, const string& top, int axis,
                   int outputs, const string& weights, const string& bias = "");
-  /// The states before the first step, one Input top for each of `names`.
+  /// Adds the states before the first step, one Input top for each of `names`.
   void AddStates(const vector<string>& names, const vector<BlobShape>& shapes);
-  /// The indicators of each step, cont_t, and the input of each step, <weights>_x_t: the bottom x
-  /// times `weights`, plus `bias`. For all steps at once, so it is one product. With a static input
-  /// also <weights>_x_static: 1 x N x outputs.
+  /// Adds the indicators of each step, cont_t, and its input, <weights>_x_t: the bottom x times
+  /// `weights`, plus `bias`. One product computes the inputs of all steps. With a static input,
+  /// also adds <weights>_x_static: 1 x N x outputs.
   void AddInputs(const string& weights, const string& bias, int outputs, bool static_input);
-  /// `top`, the sum of what comes into step `t`: its input, the static input, and the hidden values
-  /// h_(t-1) times `weights`, flushed where a sequence begins.
+  /// Adds `top`, the sum of the inputs of step `t`: its input, the static input, and the hidden
+  /// values h_(t-1) times `weights`, which are zero where a sequence begins.
   void AddStepInput(int t, const string& input_weights, const string& weights, int outputs,
                     bool static_input, const string& top);
-  /// `top` = the blobs <part>_1 .. <part>_steps, one after the other.
+  /// Adds `top`, the blobs <part>_1 .. <part>_steps joined.
   void AddJoined(const string& part, const string& top);
 
  private:

@@ -20,7 +20,7 @@ void AxisOrderLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
 }
 
 template <typename Dtype>
-bool AxisOrderLayer<Dtype>::ChangesNothing() const {
+bool AxisOrderLayer<Dtype>::KeepsAxisOrder() const {
   return std::is_sorted(order_.order.begin(), order_.order.end());
 }
 
@@ -31,7 +31,7 @@ MemoryTraits AxisOrderLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*
   MemoryTraits traits;
   traits.declared = true;
   traits.inherited = IsDerivedFrom<PermuteLayer, ReorgLayer, ShuffleChannelLayer>(*this);
-  if (ChangesNothing()) {
+  if (KeepsAxisOrder()) {
     traits.data_views = {{0, 0}};
     if (propagate_down[0]) traits.diff_views = {{0, 0}};
     return traits;
@@ -39,7 +39,7 @@ MemoryTraits AxisOrderLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   if (!propagate_down[0]) return traits;
-  OperandForm backward;
+  OperandVariant backward;
   backward.reads = {TopDiff(0)};
   backward.writes = {BottomDiff(0)};
   traits.backward.push_back(backward);
@@ -50,7 +50,7 @@ template <typename Dtype>
 void AxisOrderLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                       const vector<Blob<Dtype>*>& bottom,
                                       const vector<Blob<Dtype>*>& top) {
-  if (ChangesNothing()) {
+  if (KeepsAxisOrder()) {
     top[0]->ShareData(*bottom[0]);
     return;
   }
@@ -64,7 +64,7 @@ void AxisOrderLayer<Dtype>::BackwardOn(const DeviceContext& context,
                                        const vector<bool>& propagate_down,
                                        const vector<Blob<Dtype>*>& bottom) {
   if (!propagate_down[0]) return;
-  if (ChangesNothing()) {
+  if (KeepsAxisOrder()) {
     bottom[0]->ShareDiff(*top[0]);
     return;
   }

@@ -9,10 +9,11 @@
 
 namespace caffe {
 
-// Operands (`what`: "scale", "bias") whose shape is a run of the bottom's axes starting at `axis`,
-// repeated over the others. What does not fit aborts, naming the layer.
+// Operands such as a scale or a bias (`what` in messages) whose shape is that of consecutive axes
+// of the bottom, starting at `axis`. They are repeated along the others. If a shape does not fit,
+// the functions abort and name the layer.
 
-/// The shape of a learned operand of `num_axes` axes; -1: all from `axis` on.
+/// The shape of a learned operand of `num_axes` axes; -1: all axes from `axis` on.
 template <typename Dtype>
 vector<int> AxisRunShape(const string& layer, const string& what, const Blob<Dtype>& bottom,
                          int axis, int num_axes) {
@@ -27,14 +28,14 @@ vector<int> AxisRunShape(const string& layer, const string& what, const Blob<Dty
   return vector<int>(first, num_axes == -1 ? bottom.shape().end() : first + num_axes);
 }
 
-/// The bottom as an outer x count x inner array, with one value of the operand for each `count`.
+/// The bottom as an outer x count x inner array, with one operand value for each index of `count`.
 struct AxisRun {
   int outer, count, inner;
 };
 
-/// The run is axis 1 alone: each channel has one value of the operand.
+/// Whether the operand has one value per channel, so that its only axis is axis 1.
 template <typename Dtype>
-bool IsOfChannels(const Blob<Dtype>& bottom, int outer, int count) {
+bool HasOneValuePerChannel(const Blob<Dtype>& bottom, int outer, int count) {
   return bottom.num_axes() >= 2 && outer == bottom.shape(0) && count == bottom.shape(1);
 }
 
@@ -56,8 +57,8 @@ AxisRun FindAxisRun(const string& layer, const string& what, const Blob<Dtype>& 
   return {bottom.count(0, begin), operand.count(), bottom.count(begin + axes)};
 }
 
-/// The rule of a layer that has such an operand, as its second bottom or as parameters, from `axis`
-/// on: every dimension of the first bottom.
+/// The rule of a layer with such an operand from `axis` on, as its second bottom or as parameters:
+/// every dimension of the first bottom.
 inline LayerRule OperandRule(const LayerShapes& shapes, int axis) {
   const auto axes = static_cast<int>(shapes.bottom[0].size());
   const int begin = axis < 0 ? axis + axes : axis;

@@ -31,7 +31,7 @@ MemoryTraits BatchReindexLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bott
   traits.forward.reads = {BottomData(0), BottomData(1)};
   traits.forward.writes = {TopData(0)};
   if (!propagate_down[0]) return traits;
-  OperandForm backward;
+  OperandVariant backward;
   backward.reads = {BottomData(1), TopDiff(0)};
   backward.writes = {BottomDiff(0)};
   traits.backward.push_back(backward);

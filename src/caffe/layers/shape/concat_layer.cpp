@@ -61,14 +61,14 @@ MemoryTraits ConcatLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.declared = true;
   traits.inherited = IsDerived(*this);
   traits.capturable = true;
-  // Whole blocks of channels, or whole items.
+  // Whole blocks of channels, or whole items, are joined.
   traits.takes_blocks = concat_axis_ <= 1;
   if (bottom.size() == 1) {
     traits.data_views = {{0, 0}};
     if (propagate_down[0]) traits.diff_views = {{0, 0}};
     return traits;
   }
-  OperandForm backward;
+  OperandVariant backward;
   for (size_t i = 0; i < bottom.size(); ++i) {
     traits.forward.reads.push_back(BottomData(i));
     if (propagate_down[i]) backward.writes.push_back(BottomDiff(i));
@@ -117,7 +117,7 @@ void ConcatLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<B
   }
 }
 
-/// All dimensions; along the one that is joined, each device joins its parts of the bottoms.
+/// All dimensions. Along the concatenated one, each device joins its parts of the bottoms.
 static LayerRule ConcatRule(const LayerShapes& shapes) {
   const ConcatParameter& param = shapes.param.concat_param();
   const auto axes = static_cast<int>(shapes.bottom[0].size());

@@ -56,7 +56,7 @@ MemoryTraits CropLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   if (!propagate_down[0]) return traits;
-  OperandForm backward;
+  OperandVariant backward;
   backward.reads = {TopDiff(0)};
   backward.writes = {BottomDiff(0)};
   traits.backward.push_back(backward);

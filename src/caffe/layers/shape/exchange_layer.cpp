@@ -8,9 +8,9 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// Where a net is divided among devices: gives each of them the parts of the top that it needs
-/// (exchange_param.to), which others have in the bottom (exchange_param.from), and the other way
-/// round for the gradient.
+/// In a net that is divided among devices, gives each device the parts of the top that it needs
+/// (exchange_param.to) from the parts of the bottom that the devices have (exchange_param.from).
+/// The backward does the reverse for the gradient.
 template <typename Dtype>
 class ExchangeLayer : public Layer<Dtype> {
  public:
@@ -35,7 +35,7 @@ class ExchangeLayer : public Layer<Dtype> {
   void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override {
     CHECK(bottom[0]->shape() == Shape(from_))
         << "Layer " << this->layer_param_.name() << ": its bottom has shape "
-        << bottom[0]->shape_string() << ", another one than the net was divided for.";
+        << bottom[0]->shape_string() << ", not the one that the net was divided for.";
     top[0]->Reshape(Shape(to_));
   }
 
@@ -46,13 +46,13 @@ class ExchangeLayer : public Layer<Dtype> {
     if (forward_.nothing()) {
       traits.data_views = {{0, 0}};
     } else {
-      traits.forward = FormOf(forward_, BottomData(0), TopData(0));
+      traits.forward = VariantOf(forward_, BottomData(0), TopData(0));
     }
     if (!propagate_down[0]) return traits;
     if (backward_.nothing()) {
       traits.diff_views = {{0, 0}};
     } else {
-      traits.backward = {FormOf(backward_, TopDiff(0), BottomDiff(0))};
+      traits.backward = {VariantOf(backward_, TopDiff(0), BottomDiff(0))};
     }
     return traits;
   }
@@ -64,7 +64,7 @@ class ExchangeLayer : public Layer<Dtype> {
       return;
     }
     forward_.Run(Group(), bottom[0]->cpu_data(), top[0]->mutable_cpu_data(),
-                 this->template ScratchBytes<Dtype>());
+                 this->template WorkspaceBytes<Dtype>());
   }
   void Backward_cpu(const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
                     const vector<Blob<Dtype>*>& bottom) override {
@@ -74,7 +74,7 @@ class ExchangeLayer : public Layer<Dtype> {
       return;
     }
     backward_.Run(Group(), top[0]->cpu_diff(), bottom[0]->mutable_cpu_diff(),
-                  this->template ScratchBytes<Dtype>());
+                  this->template WorkspaceBytes<Dtype>());
   }
 
  private:
@@ -89,13 +89,13 @@ class ExchangeLayer : public Layer<Dtype> {
     return vector<int>(dims.begin(), dims.end());
   }
 
-  static OperandForm FormOf(const Redistribution& way, Operand input, Operand output) {
-    OperandForm form;
-    form.reads = {input};
-    form.writes = {output};
-    form.exchanged_bytes = way.received() * int64_t{sizeof(Dtype)};
-    form.scratch_bytes = way.room() * int64_t{sizeof(Dtype)};
-    return form;
+  static OperandVariant VariantOf(const Redistribution& way, Operand input, Operand output) {
+    OperandVariant variant;
+    variant.reads = {input};
+    variant.writes = {output};
+    variant.exchanged_bytes = way.received() * int64_t{sizeof(Dtype)};
+    variant.workspace_bytes = way.room() * int64_t{sizeof(Dtype)};
+    return variant;
   }
 
   layrub::Communicator* Group() const {

@@ -7,8 +7,8 @@
 namespace caffe {
 namespace {
 
-/// False where `blob` has no values yet, or they are out of reach: planned, and no operation is at
-/// work that reads them.
+/// Whether the values of `blob` can be read. They cannot if it has none yet, or if its memory is
+/// planned and no operation that reads them is running.
 template <typename Dtype>
 bool HasValues(const Blob<Dtype>& blob) {
   const SyncedMemory& memory = *blob.data();
@@ -75,7 +75,7 @@ MemoryTraits FilterLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.declared = true;
   traits.inherited = IsDerived(*this);
   traits.varying = true;
-  OperandForm backward;
+  OperandVariant backward;
   for (size_t i = 0; i < top.size(); ++i) {
     traits.forward.reads.push_back(BottomData(i));
     traits.forward.writes.push_back(TopData(i));

@@ -17,7 +17,7 @@ vector<int> FlattenLayer<Dtype>::ViewShape(const Blob<Dtype>& bottom) const {
   return shape;
 }
 
-/// The dimensions that stay, and the first of those that become one, whose parts stay together.
+/// The dimensions that are not joined, and the first of those that are; the others stay whole.
 static LayerRule FlattenRule(const LayerShapes& shapes) {
   const FlattenParameter& param = shapes.param.flatten_param();
   const auto axes = static_cast<int>(shapes.bottom[0].size());

@@ -6,7 +6,8 @@
 
 namespace caffe {
 
-/// Whether [begin, end) has each of 0 .. end - begin - 1 once: an order that was read from a file.
+/// Whether [begin, end) is a permutation of 0 .. end - begin - 1; checks an order that was read
+/// from a file.
 template <typename Iterator>
 bool IsPermutation(Iterator begin, Iterator end) {
   std::vector<bool> seen(static_cast<size_t>(std::distance(begin, end)));

@@ -43,7 +43,7 @@ vector<int> ReshapeLayer<Dtype>::ViewShape(const Blob<Dtype>& bottom) const {
   return shape;
 }
 
-/// Items, as long as they stay the first dimension.
+/// Items, if they remain the first dimension.
 static LayerRule ReshapeRule(const LayerShapes& shapes) {
   const ReshapeParameter& param = shapes.param.reshape_param();
   if (shapes.bottom[0].empty() || shapes.top[0].empty() || shapes.bottom[0][0] != shapes.top[0][0])

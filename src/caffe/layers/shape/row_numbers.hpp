@@ -7,8 +7,8 @@
 
 namespace caffe {
 
-/// Aborts, naming the layer, where a value of `numbers`, which is on the host, names none of `rows`
-/// rows (kernels/shape/rows.hpp).
+/// Aborts, naming the layer, if a value of `numbers` is not the index of one of `rows` rows
+/// (kernels/shape/rows.hpp). `numbers` must be on the host.
 template <typename Dtype>
 void CheckRowNumbers(const string& layer, const Blob<Dtype>& numbers, int rows) {
   const Dtype* values = numbers.cpu_data();

@@ -1,5 +1,5 @@
-// Stand for layers that this program does not have, or that read data from outside, where a net is
-// only planned (caffe/source_shapes.hpp).
+// Placeholders, in nets that are only planned, for layers that this program does not have or that
+// read outside data (caffe/source_shapes.hpp).
 #include "caffe/layer.hpp"
 #include "caffe/layers/data/source_traits.hpp"
 #include "caffe/layers/internal_type.hpp"
@@ -8,8 +8,8 @@ namespace caffe {
 
 inline namespace library_layers {
 
-/// Tops with the shapes of input_param.shape, one for each. It cannot run. Nothing is known of its
-/// memory: it has no traits.
+/// Has tops with the shapes of input_param.shape, one for each. It cannot run. Its use of memory is
+/// unknown, so it has no traits.
 template <typename Dtype>
 class OpaqueLayer : public Layer<Dtype> {
  public:
@@ -19,7 +19,7 @@ class OpaqueLayer : public Layer<Dtype> {
   void LayerSetUp(const vector<Blob<Dtype>*>&, const vector<Blob<Dtype>*>& top) override {
     const InputParameter& shapes = this->layer_param_.input_param();
     CHECK_EQ(static_cast<int>(top.size()), shapes.shape_size())
-        << "Layer " << this->layer_param_.name() << ": one shape for each top";
+        << "Layer " << this->layer_param_.name() << ": it needs one shape for each top";
     for (size_t i = 0; i < top.size(); ++i) top[i]->Reshape(shapes.shape(i));
   }
   void Reshape(const vector<Blob<Dtype>*>&, const vector<Blob<Dtype>*>&) override {}

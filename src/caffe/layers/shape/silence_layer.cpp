@@ -14,7 +14,7 @@ MemoryTraits SilenceLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.declared = true;
   traits.inherited = IsDerived(*this);
   traits.capturable = true;
-  OperandForm backward;
+  OperandVariant backward;
   for (size_t i = 0; i < bottom.size(); ++i) {
     if (propagate_down[i]) backward.writes.push_back(BottomDiff(i));
   }

@@ -64,14 +64,14 @@ MemoryTraits SliceLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
   traits.declared = true;
   traits.inherited = IsDerived(*this);
   traits.capturable = true;
-  // Whole blocks of channels, or whole items.
+  // Whole blocks of channels, or whole items, are cut.
   traits.takes_blocks = slice_axis_ <= 1;
   if (top.size() == 1) {
     traits.data_views = {{0, 0}};
     if (propagate_down[0]) traits.diff_views = {{0, 0}};
     return traits;
   }
-  OperandForm backward;
+  OperandVariant backward;
   traits.forward.reads = {BottomData(0)};
   for (size_t i = 0; i < top.size(); ++i) {
     traits.forward.writes.push_back(TopData(i));
@@ -115,7 +115,7 @@ void SliceLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
   }
 }
 
-/// All dimensions but the one that is sliced.
+/// All dimensions except the sliced one.
 static LayerRule SliceRule(const LayerShapes& shapes) {
   const SliceParameter& param = shapes.param.slice_param();
   const auto axes = static_cast<int>(shapes.bottom[0].size());

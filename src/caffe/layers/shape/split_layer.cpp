@@ -25,11 +25,11 @@ MemoryTraits SplitLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
   traits.declared = true;
   traits.inherited = IsDerived(*this);
   traits.capturable = traits.takes_blocks = true;
-  OperandForm backward;
+  OperandVariant backward;
   for (int i = 0; i < static_cast<int>(top.size()); ++i) {
     traits.data_views.push_back({i, 0});
     backward.reads.push_back(TopDiff(i));
-    // The sum is written after the first two have been read.
+    // The sum is written after the first two diffs have been read.
     if (i < 2) backward.may_alias.push_back({BottomDiff(0), TopDiff(i)});
   }
   backward.writes = {BottomDiff(0)};

@@ -35,7 +35,7 @@ MemoryTraits TileLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   if (!propagate_down[0]) return traits;
-  OperandForm backward;
+  OperandVariant backward;
   backward.reads = {TopDiff(0)};
   backward.writes = {BottomDiff(0)};
   traits.backward.push_back(backward);
@@ -58,7 +58,7 @@ void TileLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
                         MutableDiff(context, bottom[0]));
 }
 
-/// All dimensions but the one that is repeated.
+/// All dimensions except the repeated one.
 static LayerRule TileRule(const LayerShapes& shapes) {
   const int axes = static_cast<int>(shapes.bottom[0].size()),
             axis = shapes.param.tile_param().axis();

@@ -1,8 +1,8 @@
 // ReLU6, Normalize, Axpy, SmoothL1Loss, L1Loss and PriorBox.
 #include <cmath>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -20,7 +20,7 @@ std::unique_ptr<Blob<double>> WideBlob(const vector<int>& shape, unsigned seed) 
 
 const char kRelu6[] = "name: 'relu' type: 'ReLU6'";
 
-TEST(ReLU6, CutsAtZeroAndAtSix) {
+TEST(ReLU6, ClampsToZeroAndSix) {
   auto x = BlobOf({7}, {-1, 0, 2, 6, 7, 5.5, kNaN});
   Blob<double> y;
   auto layer = MakeLayer(kRelu6);
@@ -34,22 +34,22 @@ TEST(ReLU6, CutsAtZeroAndAtSix) {
   EXPECT_EQ(DiffOf(*x), (vector<double>{0, 0, 3, 0, 0, 3, 0}));
 }
 
-TEST(ReLU6, EveryFormGivesTheGradient) {
-  for (int form = -1; form < 3; ++form) {
+TEST(ReLU6, EveryVariantGivesTheGradient) {
+  for (int variant = -1; variant < 3; ++variant) {
     auto x = WideBlob({2, 3, 7}, 1);
     Blob<double> y;
     GradientChecker<double> checker(1e-4, 1e-6, 1701, 0., 0.001);
-    checker.set_form(form);
+    checker.set_variant(variant);
     checker.CheckGradientExhaustive(MakeLayer(kRelu6).get(), {x.get()}, {&y});
   }
 }
 
-TEST(ReLU6, AllFormsGiveTheSameBitsInPlaceToo) {
+TEST(ReLU6, AllVariantsGiveTheSameBitsInPlaceToo) {
   auto x = WideBlob({2, 3, 7}, 2);
   x->mutable_cpu_data()[0] = 0;
   x->mutable_cpu_data()[1] = 6;
   Blob<double> y;
-  CheckForms(MakeLayer(kRelu6).get(), {x.get()}, {&y}, {true}, true);
+  CheckVariants(MakeLayer(kRelu6).get(), {x.get()}, {&y}, {true}, true);
 }
 
 string Normalize(const string& param) {
@@ -87,7 +87,7 @@ TEST(Normalize, AcrossPositionsDividesByTheNormOfAnItem) {
   for (int i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(y.cpu_data()[i], expected[i]);
 }
 
-TEST(Normalize, TheSumOfSquaresHasEpsAdded) {
+TEST(Normalize, AddsEpsToTheSumOfSquares) {
   auto x = BlobOf({1, 2}, {0, 0}), one = BlobOf({1, 1}, {1});
   Blob<double> y;
   auto zero = MakeLayer(Normalize(""));
@@ -100,29 +100,29 @@ TEST(Normalize, TheSumOfSquaresHasEpsAdded) {
   EXPECT_EQ(DataOf(y), vector<double>{0.5});
 }
 
-TEST(Normalize, GradientsOfEveryFormAgreeWithDifferences) {
+TEST(Normalize, EveryVariantGivesTheGradient) {
   for (const char* param : kNormalize) {
     for (const vector<int>& shape : {vector<int>{2, 3, 2, 2}, vector<int>{3, 4}}) {
-      for (int form = -1; form < 2; ++form) {
+      for (int variant = -1; variant < 2; ++variant) {
         auto x = RandomBlob(shape, 3);
         Blob<double> y;
         GradientChecker<double> checker(1e-4, 1e-5);
-        checker.set_form(form);
+        checker.set_variant(variant);
         checker.CheckGradientExhaustive(MakeLayer(Normalize(param)).get(), {x.get()}, {&y});
       }
     }
   }
 }
 
-TEST(Normalize, AllFormsGiveTheSameBitsInPlaceToo) {
+TEST(Normalize, AllVariantsGiveTheSameBitsInPlaceToo) {
   for (const char* param : kNormalize) {
     auto x = RandomBlob({3, 4, 5}, 4);
     Blob<double> y;
-    CheckForms(MakeLayer(Normalize(param)).get(), {x.get()}, {&y}, {true}, true);
-    CheckForms(MakeLayer(Normalize(param)).get(), {x.get()}, {&y}, {false}, true);
+    CheckVariants(MakeLayer(Normalize(param)).get(), {x.get()}, {&y}, {true}, true);
+    CheckVariants(MakeLayer(Normalize(param)).get(), {x.get()}, {&y}, {false}, true);
     auto fixed = MakeLayer(Normalize(param));
     fixed->set_param_propagate_down(0, false);
-    CheckForms(fixed.get(), {x.get()}, {&y}, {true}, true);
+    CheckVariants(fixed.get(), {x.get()}, {&y}, {true}, true);
     EXPECT_TRUE(fixed->Traits({x.get()}, {&y}, {false}).backward.empty());
   }
 }
@@ -153,7 +153,7 @@ TEST(Axpy, ScalesChannelsOfXAndAddsY) {
 TEST(Axpy, GivesAllGradients) {
   for (const vector<int>& a : {vector<int>{2, 3}, vector<int>{2, 3, 1, 1}}) {
     for (const int bottom : {-1, 0, 1, 2})
-      CheckAllForms(kAxpy, {a, {2, 3, 2, 2}, {2, 3, 2, 2}}, 1, 1, bottom);
+      CheckAllVariants(kAxpy, {a, {2, 3, 2, 2}, {2, 3, 2, 2}}, 1, 1, bottom);
   }
 }
 
@@ -161,8 +161,8 @@ TEST(Axpy, GivesTheSameBitsWithEveryAlias) {
   auto a = RandomBlob({2, 3}, 5), x = RandomBlob({2, 3, 4}, 6), y = RandomBlob({2, 3, 4}, 7);
   Blob<double> f;
   for (int wanted = 1; wanted < 8; ++wanted) {
-    CheckForms(MakeLayer(kAxpy).get(), {a.get(), x.get(), y.get()}, {&f},
-               {(wanted & 1) != 0, (wanted & 2) != 0, (wanted & 4) != 0}, false);
+    CheckVariants(MakeLayer(kAxpy).get(), {a.get(), x.get(), y.get()}, {&f},
+                  {(wanted & 1) != 0, (wanted & 2) != 0, (wanted & 4) != 0}, false);
   }
 }
 
@@ -176,7 +176,7 @@ TEST(AxpyErrors, BadShapesNameTheLayer) {
 const char kSmooth[] = "name: 'loss' type: 'SmoothL1Loss' smooth_l1_loss_param { sigma: 2 }";
 const char kL1[] = "name: 'loss' type: 'L1Loss'";
 
-TEST(SmoothL1Loss, IsSquaredNearZeroAndStraightElsewhere) {
+TEST(SmoothL1Loss, IsQuadraticNearZeroAndLinearElsewhere) {
   auto a = BlobOf({2, 2}, {0, 0.125, 5, -2}), b = BlobOf({2, 2}, {0, 0, 4, 1});
   Blob<double> loss;
   auto layer = MakeLayer(kSmooth);
@@ -187,7 +187,7 @@ TEST(SmoothL1Loss, IsSquaredNearZeroAndStraightElsewhere) {
   EXPECT_EQ(DiffOf(*b), (vector<double>{0, -0.25, -0.5, 0.5}));
 }
 
-TEST(SmoothL1Loss, WeightsAreInsideAndOutsideOfTheFunction) {
+TEST(SmoothL1Loss, AppliesWeightsInsideAndOutsideTheFunction) {
   auto a = BlobOf({1, 2}, {1, 2}), b = BlobOf({1, 2}, {0, 0}), in = BlobOf({1, 2}, {0, 2}),
        out = BlobOf({1, 2}, {5, 3});
   Blob<double> loss;
@@ -201,11 +201,11 @@ TEST(SmoothL1Loss, WeightsAreInsideAndOutsideOfTheFunction) {
 TEST(SmoothL1Loss, GivesTheGradient) {
   for (size_t bottoms = 2; bottoms <= 4; ++bottoms) {
     const vector<vector<int>> shapes(bottoms, {3, 2, 2});
-    for (const int bottom : {0, 1}) CheckAllForms(kSmooth, shapes, 1, 1, bottom);
+    for (const int bottom : {0, 1}) CheckAllVariants(kSmooth, shapes, 1, 1, bottom);
   }
 }
 
-TEST(AbsoluteLosses, OfAnEmptyBatchAreZero) {
+TEST(AbsoluteLosses, AreZeroForAnEmptyBatch) {
   for (const char* text : {kSmooth, kL1}) {
     LayerCase loss(text, {{0, 3}, {0, 3}}, 1);
     loss.SetUp();
@@ -225,7 +225,7 @@ TEST(L1Loss, IsTheDistancePerSample) {
 }
 
 TEST(L1Loss, GivesTheGradient) {
-  for (const int bottom : {-1, 0, 1}) CheckAllForms(kL1, {{3, 4}, {3, 4}}, 1, 1, bottom);
+  for (const int bottom : {-1, 0, 1}) CheckAllVariants(kL1, {{3, 4}, {3, 4}}, 1, 1, bottom);
 }
 
 TEST(AbsoluteLosses, GiveTheSameBitsWithEveryAlias) {
@@ -233,14 +233,14 @@ TEST(AbsoluteLosses, GiveTheSameBitsWithEveryAlias) {
        out = RandomBlob({3, 4}, 11);
   Blob<double> loss;
   for (const vector<bool>& wanted : kWhichOfTwo) {
-    CheckForms(MakeLayer(kL1).get(), {a.get(), b.get()}, {&loss}, wanted, false);
-    CheckForms(MakeLayer(kSmooth).get(), {a.get(), b.get()}, {&loss}, wanted, false);
-    CheckForms(MakeLayer(kSmooth).get(), {a.get(), b.get(), in.get(), out.get()}, {&loss},
-               {wanted[0], wanted[1], false, false}, false);
+    CheckVariants(MakeLayer(kL1).get(), {a.get(), b.get()}, {&loss}, wanted, false);
+    CheckVariants(MakeLayer(kSmooth).get(), {a.get(), b.get()}, {&loss}, wanted, false);
+    CheckVariants(MakeLayer(kSmooth).get(), {a.get(), b.get(), in.get(), out.get()}, {&loss},
+                  {wanted[0], wanted[1], false, false}, false);
   }
 }
 
-TEST(AbsoluteLosses, OnlyWhatIsComparedTakesAGradient) {
+TEST(AbsoluteLosses, OnlyTheComparedBottomsTakeAGradient) {
   auto layer = MakeLayer(kSmooth);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(layer->AllowForceBackward(i), i < 2);
 }
@@ -255,7 +255,7 @@ TEST(AbsoluteLossesErrors, BadInputNamesTheLayer) {
                "Layer loss: smooth_l1_loss_param.sigma must be positive");
 }
 
-/// They may come from layers that learn, as those of Faster R-CNN's nets do.
+/// Weights may come from layers that learn, as in the nets of Faster R-CNN.
 TEST(AbsoluteLosses, GiveWeightsNoGradient) {
   auto a = RandomBlob({3, 4}, 8), b = RandomBlob({3, 4}, 9), weights = RandomBlob({3, 4}, 10);
   Blob<double> loss;
@@ -311,7 +311,7 @@ TEST(PriorBox, ReadsOnlyShapesAndHasAGradientOfZero) {
   auto map = RandomBlob({1, 2, 3, 2}, 12), image = RandomBlob({1, 3, 6, 4}, 13);
   Blob<double> y;
   auto layer = MakeLayer(PriorBox("min_size: 2 min_size: 3 aspect_ratio: 2 flip: false"));
-  CheckForms(layer.get(), {map.get(), image.get()}, {&y}, {true, true}, false);
+  CheckVariants(layer.get(), {map.get(), image.get()}, {&y}, {true, true}, false);
   EXPECT_TRUE(layer->Traits({map.get(), image.get()}, {&y}, {true, true}).forward.reads.empty());
   EXPECT_TRUE(layer->Traits({map.get(), image.get()}, {&y}, {false, false}).backward.empty());
   EXPECT_EQ(y.count(2), 3 * 2 * 4 * 4);

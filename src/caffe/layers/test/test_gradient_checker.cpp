@@ -1,4 +1,4 @@
-// The checker of gradients finds wrong ones, also where it looks at a few values only.
+// The gradient checker finds wrong gradients, also when it checks a few values only.
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class WrongLayer : public Layer<double> {
   }
 };
 
-TEST(GradientChecker, FindsAWrongGradientOfEachValueThatItLooksAt) {
+TEST(GradientChecker, FindsAWrongGradientOfEachCheckedValue) {
   const bool some = layrub::testing::Sampled() && Caffe::mode() == Caffe::GPU;
   WrongLayer layer{LayerParameter()};
   Blob<double> bottom({60}), top;

@@ -1,4 +1,4 @@
-// Layers that reach out of the net: HDF5Output, Python; and Parameter, which has no bottom.
+// Layers that reach outside the net: HDF5Output, Python; and Parameter, which has no bottom.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,8 +7,8 @@
 
 #include "caffe/layers/hdf5_output_layer.hpp"
 #include "caffe/layers/python_layer.hpp"
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 #include "caffe/util/hdf5.hpp"
@@ -25,7 +25,7 @@ string Output(const string& file) {
   return "name: 'out' type: 'HDF5Output' hdf5_output_param { file_name: '" + file + "' }";
 }
 
-/// What dataset `name` of the file holds, after its shape.
+/// The shape of dataset `name` of the file, then its values.
 vector<double> Stored(const string& file, const string& name) {
   const hid_t id = hdf5_open_file(file);
   Blob<double> blob;
@@ -36,7 +36,7 @@ vector<double> Stored(const string& file, const string& name) {
   return result;
 }
 
-TEST(HDF5Output, HasInItsFileWhatTheLatestForwardSaw) {
+TEST(HDF5Output, FileHoldsTheValuesOfTheLatestForward) {
   string folder;
   MakeTempDir(&folder);
   const string file = folder + "/out.h5";
@@ -100,7 +100,7 @@ TEST(HDF5OutputErrors, NamesTheLayerAndTheFile) {
 }
 #endif
 
-/// y = x * w, w being a parameter that begins as param_str says.
+/// y = x * w, where w is a parameter that param_str initialises.
 class Half : public PythonBody<double> {
  public:
   using Blobs = vector<Blob<double>*>;
@@ -140,7 +140,7 @@ struct Installed {
   ~Installed() { PythonLayer<double>::SetBodyMaker(nullptr); }
 };
 
-TEST(Python, DoesWhatItsBodyDoes) {
+TEST(Python, CallsItsBody) {
   const Installed installed;
   auto x = BlobOf({2}, {4, 6});
   Blob<double> y;
@@ -165,7 +165,7 @@ TEST(PythonErrors, SaysWhatIsMissing) {
                "Layer py: there is no class m.No");
 }
 
-TEST(Parameter, ShowsItsParameterAndAddsToItsGradient) {
+TEST(Parameter, SharesItsParameterAndAddsToItsGradient) {
   Blob<double> y;
   auto layer = MakeLayer("name: 'w' type: 'Parameter' parameter_param { shape { dim: 2 dim: 3 } }");
   layer->SetUp({}, {&y});

@@ -1,5 +1,5 @@
-// Every layer type that a net may name can be made of parameters that say nothing else: a layer
-// looks at them when it is set up.
+// Every layer type that a net may name can be made from a LayerParameter with nothing but the type:
+// a layer reads its parameters only when it is set up.
 #include <gtest/gtest.h>
 
 #include "caffe/layer_factory.hpp"
@@ -12,7 +12,7 @@ class RegisteredTypes : public ::testing::Test {};
 using Precisions = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(RegisteredTypes, Precisions);
 
-TYPED_TEST(RegisteredTypes, CanBeMadeOfEmptyParameters) {
+TYPED_TEST(RegisteredTypes, CanBeMadeFromEmptyParameters) {
   const vector<string> types = LayerRegistry<TypeParam>::LayerTypeList();
   EXPECT_GT(types.size(), 60u);
   for (const string& type : types) {

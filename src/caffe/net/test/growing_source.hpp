@@ -5,7 +5,7 @@
 
 namespace caffe {
 
-/// Gives a batch of another size from its second pass on.
+/// A source whose batch has another size from its second pass on.
 class GrowingLayer : public Layer<float> {
  public:
   using Layer<float>::Layer;

@@ -1,7 +1,7 @@
 #ifndef CAFFE_NET_TEST_NETS_IN_BLOCKS_HPP_
 #define CAFFE_NET_TEST_NETS_IN_BLOCKS_HPP_
 
-// Small nets in which values lie in blocks of channels, where the processor's convolutions want
+// Small nets in which values have their channels in blocks, if the processor's convolutions prefer
 // that.
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace caffe {
 
-/// Whether oneDNN wants channels in blocks on this processor: for a convolution of 3 x 3 of 64
-/// channels of 9 x 7, in all passes. On a GPU nobody does.
+/// Whether oneDNN prefers channels in blocks on this processor, for a 3 x 3 convolution of 64
+/// channels of 9 x 7 in all passes. Always false on a GPU.
 inline bool HasBlocks() {
   if (Caffe::mode() == Caffe::GPU) return false;
   kernels::Convolution conv;
@@ -26,7 +26,7 @@ inline bool HasBlocks() {
     conv.window.pad[i] = conv.window.stride[i] = conv.window.dilation[i] = 1;
   }
   using Pass = kernels::ConvolutionPass;
-  const auto liked = [&](Pass pass) { return kernels::OneDnnLikedBlock(conv, pass); };
+  const auto liked = [&](Pass pass) { return kernels::OneDnnPreferredBlock(conv, pass); };
   return liked(Pass::kForward) > 0 && liked(Pass::kForward) == liked(Pass::kBackwardData) &&
          liked(Pass::kForward) == liked(Pass::kBackwardWeights);
 }
@@ -56,12 +56,12 @@ inline string LossOf(const string& bottom) {
             loss_weight: 0.001 power_param { power: 2 shift: -1 } })";
 }
 
-/// Two convolutions, `a` and `d`, with `layers` between that make "c" of "a".
+/// Two convolutions, `a` and `d`, with `layers` between them that compute "c" from "a".
 inline string Between(const string& layers) {
   return Data() + Convolution("a", "x") + layers + Convolution("d", "c") + LossOf("d");
 }
 
-/// A net under `keep`, with values in blocks where they may be, or without any.
+/// A net under `keep`, with values in blocks where possible if `blocks`, else without any.
 inline std::unique_ptr<Net<float>> Planned(const NetParameter& param, bool blocks,
                                            bool fused = true) {
   Caffe::set_random_seed(5);

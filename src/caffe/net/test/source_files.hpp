@@ -17,7 +17,7 @@ namespace caffe {
 
 /// A folder with what the layers of nets/types/sources.prototxt read: four images of 3 x 6 x 6 with
 /// labels 0 to 3 as a database, also with a box in each, as files and as an HDF5 file, and a
-/// window, which is one of the images. It goes with this object.
+/// window, which is one of the images. The folder is removed with this object.
 class SourceFiles {
  public:
   static constexpr int kImages = 4, kSide = 6;

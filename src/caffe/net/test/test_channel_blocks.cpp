@@ -1,5 +1,5 @@
-// Values lie in blocks of channels where convolutions want that and all others take it; nobody can
-// tell but by the time.
+// Values have their channels in blocks if convolutions prefer that and all other layers accept it.
+// Users see a difference in time only.
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ string Strided(const string& top, const string& bottom, int kernel) {
 
 struct Middle {
   string name, layers;
-  bool in_blocks;  ///< what lies between is
+  bool in_blocks;  ///< whether values between the convolutions are in blocks
 };
 void PrintTo(const Middle& middle, std::ostream* out) { *out << middle.name; }
 
@@ -91,18 +91,18 @@ class ChannelsInBlocks : public ::testing::TestWithParam<Middle> {
   }
 };
 
-TEST_P(ChannelsInBlocks, LieWhereAllTakeThem) {
+TEST_P(ChannelsInBlocks, AreUsedIfAllLayersAcceptThem) {
   Net<float> net(ParseNet(Between(GetParam().layers)));
   ASSERT_TRUE(net.Place({}).ok());
-  // The top of the last convolution is read by a layer that takes none.
+  // The layer that reads the top of the last convolution accepts no blocks.
   EXPECT_EQ(net.planned()->values_in_blocks() > 0, GetParam().in_blocks);
 }
 
-TEST_P(ChannelsInBlocks, TrainToTheBitsOfArrays) {
+TEST_P(ChannelsInBlocks, TrainToTheSameBitsAsArrays) {
   ExpectBitsOfUnplannedTraining(ParseNet(Between(GetParam().layers)), 3);
 }
 
-/// A pass whose random numbers are those of any other.
+/// A pass with the same random numbers each time.
 void ForwardSeeded(Net<float>* net) {
   Caffe::set_random_seed(6);
   net->Forward();
@@ -110,7 +110,7 @@ void ForwardSeeded(Net<float>* net) {
 
 TEST_P(ChannelsInBlocks, AreArraysToUsers) {
   const NetParameter param = ParseNet(Between(GetParam().layers));
-  const bool fused = false;  // all values are there
+  const bool fused = false;  // so that all values exist
   const auto arrays = Planned(param, false, fused), net = Planned(param, true, fused);
   EXPECT_EQ(arrays->planned()->values_in_blocks(), 0);
   EXPECT_EQ(net->planned()->values_in_blocks() > 0, GetParam().in_blocks);
@@ -123,7 +123,7 @@ TEST_P(ChannelsInBlocks, AreArraysToUsers) {
   };
   for (Net<float>* one : {net.get(), arrays.get()}) ForwardSeeded(one);
   same(DataOf);
-  // What a user writes is what the backward reads.
+  // The backward must read what a user writes.
   for (Net<float>* one : {net.get(), arrays.get()}) {
     Blob<float>& a = *one->blob_by_name("a");
     for (int i = 0; i < a.count(); i += 5) a.mutable_cpu_data()[i] = 0.25f;
@@ -145,10 +145,11 @@ TEST_P(ChannelsInBlocks, AreArraysToUsers) {
   EXPECT_TRUE(SameBits(DataOf(*net->blob_by_name("a")), before));
 }
 
-/// Notes what "a" is at each layer, and writes some of it once. Pointers stay good for a pass.
+/// Notes the value of "a" at each layer, and writes some of it once. Pointers must stay valid for a
+/// pass.
 class Changer : public Net<float>::Callback {
  public:
-  /// `in_place`: a layer computes "a" in place, which has another pointer then.
+  /// `in_place`: a layer works in place on "a", which then has another address.
   Changer(Net<float>* net, bool in_place) : net_(net), in_place_(in_place) {}
   std::vector<float> seen;
 
@@ -186,7 +187,7 @@ TEST_P(ChannelsInBlocks, AreArraysToCallbacks) {
   EXPECT_TRUE(SameBits(results[0], results[1]));
 }
 
-TEST_P(ChannelsInBlocks, TestToTheBitsOfArrays) {
+TEST_P(ChannelsInBlocks, TestToTheSameBitsAsArrays) {
   NetParameter param = ParseNet(Between(GetParam().layers));
   param.mutable_state()->set_phase(TEST);
   const auto arrays = Planned(param, false), net = Planned(param, true);
@@ -195,7 +196,7 @@ TEST_P(ChannelsInBlocks, TestToTheBitsOfArrays) {
   EXPECT_TRUE(SameBits(DataOf(*net->blob_by_name("d")), DataOf(*arrays->blob_by_name("d"))));
 }
 
-TEST_P(ChannelsInBlocks, ComeBackWhereTheNetIsPlacedAgain) {
+TEST_P(ChannelsInBlocks, AreUsedAgainWhenTheNetIsPlacedAgain) {
   const NetParameter param = ParseNet(Between(GetParam().layers));
   Net<float> net(param);
   ASSERT_TRUE(net.Place({}).ok());
@@ -204,7 +205,7 @@ TEST_P(ChannelsInBlocks, ComeBackWhereTheNetIsPlacedAgain) {
   net.ForwardFromTo(0, 1);
   net.ForwardBackward();
   EXPECT_EQ(net.planned()->values_in_blocks(), values);
-  net.set_debug_info(true);  // nothing is fused any more
+  net.set_debug_info(true);  // no layers are fused any more
   net.ForwardBackward();
   EXPECT_GE(net.planned()->values_in_blocks(), values);
 }
@@ -212,7 +213,7 @@ TEST_P(ChannelsInBlocks, ComeBackWhereTheNetIsPlacedAgain) {
 INSTANTIATE_TEST_SUITE_P(Between, ChannelsInBlocks, ::testing::ValuesIn(Middles()),
                          [](const auto& info) { return info.param.name; });
 
-TEST(ChannelBlocks, AreNoneWhereTheyAreSwitchedOffOrNobodyLikesThem) {
+TEST(ChannelBlocks, AreNotUsedIfSwitchedOffOrNotPreferred) {
   const auto values = [](const string& text) {
     Net<float> net(ParseNet(text));
     CHECK(net.Place({}).ok());
@@ -220,22 +221,21 @@ TEST(ChannelBlocks, AreNoneWhereTheyAreSwitchedOffOrNobodyLikesThem) {
   };
   const string relu = Layer1("ReLU", "a", "c");
   EXPECT_EQ(Planned(ParseNet(Between(relu)), false)->planned()->values_in_blocks(), 0);
-  // Channels that make no whole blocks.
+  // Channels that do not fill whole blocks.
   EXPECT_EQ(values(Data() + Convolution("a", "x", 72) + relu + Convolution("d", "c") + LossOf("d")),
             0);
   // No convolution.
   EXPECT_EQ(values(Data() + Layer1("Sigmoid", "x", "b") + Layer1("ReLU", "b", "c") + LossOf("c")),
             0);
-  // Kernels of ours, which the prototxt asks for.
+  // Layrub's own kernels, by the prototxt's choice.
   const NetParameter own = WithOwnKernels(ParseNet(Between(relu)));
   Net<float> net(own);
   ASSERT_TRUE(net.Place({}).ok());
   EXPECT_EQ(net.planned()->values_in_blocks(), 0);
 }
 
-/// A user's derivative of an output that lies in blocks is there in the first pass and after each
-/// placement.
-TEST(ChannelBlocks, TakeTheDerivativeThatTheUserPutsIntoAnOutput) {
+/// The user's derivative of an output in blocks is used in the first pass and after each placement.
+TEST(ChannelBlocks, UseTheDerivativeThatTheUserWritesIntoAnOutput) {
   if (!HasBlocks()) GTEST_SKIP() << "no convolution by oneDNN wants blocks of channels here";
   const NetParameter param = ParseNet(Data() + Convolution("a", "x") + Layer1("ReLU", "a", "c") +
                                       Convolution("d", "c") + "force_backward: true");
@@ -263,9 +263,9 @@ TEST(ChannelBlocks, TakeTheDerivativeThatTheUserPutsIntoAnOutput) {
   EXPECT_TRUE(SameBits(gradients[0], gradients[1]));
 }
 
-/// Pooling may make planes of more than one value of planes of one, where blocks and arrays are the
-/// same.
-TEST(ChannelBlocks, AreNotWhereTheFirstBottomDoesNotTell) {
+/// Pooling may turn planes of one value, for which blocks and arrays are the same, into larger
+/// planes.
+TEST(ChannelBlocks, AreNotUsedIfTheFirstBottomHasOneValuePerChannel) {
   if (!HasBlocks()) GTEST_SKIP() << "no convolution by oneDNN wants blocks of channels here";
   const NetParameter net = ParseNet(
       Between(Layer1("Pooling", "a", "b", "pooling_param { pool: AVE global_pooling: true }") +

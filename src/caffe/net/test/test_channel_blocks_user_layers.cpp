@@ -1,5 +1,5 @@
-// Layers of users beside values in blocks of channels: these are arrays to them, and where a layer
-// ends the plan in the middle of a pass, they were none or are computed again.
+// Layers of users in nets with values in blocks of channels. They see arrays. If a layer ends the
+// plan in the middle of a pass, values were arrays before, or are recomputed as arrays.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -32,7 +32,7 @@ LayerRegisterer<float> register_stretching("TestStretching", [](const LayerParam
 
 namespace {
 
-TEST(ChannelBlocks, AreNoneBeforeALayerThatMayEndThePlan) {
+TEST(ChannelBlocks, AreNotUsedBeforeALayerThatMayEndThePlan) {
   if (!HasBlocks()) GTEST_SKIP() << "no convolution by oneDNN wants blocks of channels here";
   const string pool = Layer1("Pooling", "a", "b", "pooling_param { kernel_size: 3 stride: 1 }");
   const string middle = pool + Layer1("BatchNorm", "b", "b") + Layer1("ReLU", "b", "c");
@@ -64,7 +64,7 @@ TEST(ChannelBlocks, AreNoneBeforeALayerThatMayEndThePlan) {
   }
 }
 
-/// Gives some rows of its bottom, each pass other ones, and says nowhere that it may.
+/// Returns some rows of its bottom, other ones in each pass, without declaring it.
 class ForgetfulLayer : public Layer<float> {
  public:
   using Layer<float>::Layer;
@@ -78,7 +78,7 @@ class ForgetfulLayer : public Layer<float> {
     traits.declared = true;
     traits.forward.reads = {BottomData(0)};
     traits.forward.writes = {TopData(0)};
-    OperandForm backward;
+    OperandVariant backward;
     backward.reads = {TopDiff(0)};
     backward.writes = {BottomDiff(0)};
     traits.backward = {backward};
@@ -101,7 +101,7 @@ LayerRegisterer<float> register_forgetful("TestForgetful", [](const LayerParamet
   return shared_ptr<Layer<float>>(new ForgetfulLayer(param));
 });
 
-TEST(ChannelBlocks, RunAgainAsArraysWhereALayerEndsThePlanUnannounced) {
+TEST(ChannelBlocks, LayersRunAgainOnArraysWhenAnotherEndsThePlan) {
   if (!HasBlocks()) GTEST_SKIP() << "no convolution by oneDNN wants blocks of channels here";
   const string middle = Layer1("Pooling", "a", "b", "pooling_param { kernel_size: 3 stride: 2 }") +
                         Layer1("BatchNorm", "b", "b") + Layer1("ReLU", "b", "c");
@@ -131,7 +131,7 @@ TEST(ChannelBlocks, RunAgainAsArraysWhereALayerEndsThePlanUnannounced) {
     EXPECT_TRUE(SameBits(train(strategy), unplanned)) << strategy;
 }
 
-/// Says of its bodies what a GPU may know, and nothing of blocks.
+/// Declares traits for GPUs, but nothing about blocks.
 class OwnPooling : public PoolingLayer<float> {
  public:
   using PoolingLayer<float>::PoolingLayer;
@@ -147,7 +147,7 @@ LayerRegisterer<float> register_pooling("TestOwnPooling", [](const LayerParamete
   return shared_ptr<Layer<float>>(new OwnPooling(param));
 });
 
-/// With bodies that touch what the base's do, an image after the other.
+/// Computes one image after the other, with the same operands as its base.
 class ConvolutionByImages : public ConvolutionLayer<float> {
  public:
   using ConvolutionLayer<float>::ConvolutionLayer;
@@ -170,7 +170,7 @@ LayerRegisterer<float> register_images("TestConvolutionByImages", [](const Layer
   return shared_ptr<Layer<float>>(new ConvolutionByImages(param));
 });
 
-TEST(ChannelBlocks, AreNotForBodiesOfUsers) {
+TEST(ChannelBlocks, AreNotGivenToLayersOfUsers) {
   if (!HasBlocks()) GTEST_SKIP() << "no convolution by oneDNN wants blocks of channels here";
   string text = Between(Layer1("ReLU", "a", "c"));
   const string type = "\"Convolution\"";

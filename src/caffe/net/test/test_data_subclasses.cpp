@@ -1,4 +1,4 @@
-// Data layers of users, written for Caffe on top of its base classes, with and without a plan.
+// Data layers of users, written for Caffe's base classes, with and without a plan.
 #include "caffe/layers/base_data_layer.hpp"
 #include "caffe/layers/image_data_layer.hpp"
 #include "caffe/layers/window_data_layer.hpp"
@@ -47,7 +47,7 @@ class LoadingLayer : public BasePrefetchingDataLayer<Dtype> {
   int batches_ = 0;
 };
 
-/// Points its tops at the batch that it holds, as Caffe's own data layers do.
+/// Its tops share the memory of the batch that it holds, as in Caffe's own data layers.
 template <typename Dtype>
 class HoldingLayer : public LoadingLayer<Dtype> {
  public:
@@ -75,8 +75,8 @@ class HoldingLayer : public LoadingLayer<Dtype> {
   }
 };
 
-/// Changes, on the host, what its base class has brought: adds labels to the first pixels, and
-/// makes label 3 a 2.
+/// Changes the batch of its base class on the host: adds labels to the first pixels, and makes
+/// label 3 a 2.
 template <typename Dtype>
 class ChangingLayer : public LoadingLayer<Dtype> {
  public:
@@ -144,8 +144,8 @@ vector<float> TrainPlanned(const NetParameter& net, const string& strategy) {
   return TrainedState(&solver);
 }
 
-/// A type of layer, how large its images are (1500: so large that copies take longer than what
-/// comes next) and how far it reads ahead.
+/// A layer type, the size of its images (1500: so large that copies take longer than the next step)
+/// and how many batches it reads ahead.
 class DataSubclasses : public testing::TestWithParam<std::tuple<const char*, const char*>> {
  protected:
   void ExpectTheSameBitsWithEachPlan(const vector<float>& expected) {
@@ -183,7 +183,7 @@ INSTANTIATE_TEST_SUITE_P(Types, DataSubclasses,
                                   string(std::get<1>(info.param)).back();
                          });
 
-TEST(DataSubclass, HasOnlyADataTopWhereNoLabelsAreWanted) {
+TEST(DataSubclass, HasOnlyADataTopWithoutLabels) {
   NetParameter param = ParseNet(
       "layer { name: 'data' top: 'data' type: 'Holding' "
       "data_param { batch_size: 2 } }");
@@ -194,7 +194,7 @@ TEST(DataSubclass, HasOnlyADataTopWhereNoLabelsAreWanted) {
   EXPECT_EQ(net.blob_by_name("data")->cpu_data()[0], 5);
 }
 
-TEST(DataSubclass, AHeldBatchIsThereUntilTheNextForward) {
+TEST(DataSubclass, KeepsABatchUntilTheNextForward) {
   struct Open : ChangingLayer<float> {
     using ChangingLayer<float>::ChangingLayer;
     using ChangingLayer<float>::prefetch_current_;

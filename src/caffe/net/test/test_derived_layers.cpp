@@ -1,5 +1,5 @@
-// Classes that a program derives from built-in layers: their bodies may touch what the base's do
-// not, and call the base's.
+// Classes that a program derives from built-in layers. They may access operands that their bases do
+// not, and call their bases.
 #include "caffe/caffe.hpp"
 #include "caffe/layers/batch_norm_layer.hpp"
 #include "caffe/layers/bias_layer.hpp"
@@ -30,7 +30,7 @@ namespace {
 
 int touched = 0;
 
-/// Reads all that it is given in both passes, and does what the base does.
+/// Reads all its operands in both passes, and then calls the base.
 template <typename Base>
 class Touching : public Base {
  public:
@@ -146,7 +146,7 @@ NetParameter TheNet(string text, const string& prefix) {
   return ParseNet(text);
 }
 
-TEST(DerivedLayers, TrainUnderEveryStrategyAsTheirBases) {
+TEST(DerivedLayers, TrainLikeTheirBasesUnderEveryStrategy) {
   for (const char* net : {kImages, kSequences}) {
     OpenSolver plain(SolverFor(TheNet(net, "")));
     const vector<float> expected = TrainUnplanned(&plain, 3);
@@ -163,7 +163,7 @@ TEST(DerivedLayers, TrainUnderEveryStrategyAsTheirBases) {
   }
 }
 
-/// In place as well: the derived class is asked for nothing that its base wants to have there.
+/// In place as well, although the base may rely on values that in-place work overwrites.
 TEST(DerivedLayers, MayRunInPlace) {
   const string net = R"(
     layer { name: "data" type: "DummyData" top: "x" top: "label"

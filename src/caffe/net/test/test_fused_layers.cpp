@@ -1,4 +1,5 @@
-// Layers in place behind another run in one operation with it, with the bits of layers one by one.
+// In-place layers run in one operation with the layer before them, and give the same bits as
+// separate layers.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -31,7 +32,7 @@ class GrowingLayer : public Layer<Dtype> {
 INSTANTIATE_CLASS(GrowingLayer);
 REGISTER_LAYER_CLASS(Growing);
 
-/// Says nothing about what it reads and writes.
+/// Has no traits.
 template <typename Dtype>
 class UntoldLayer : public Layer<Dtype> {
  public:
@@ -57,7 +58,7 @@ string ConvolutionTo(const string& top, const string& bottom) {
              weight_filler { type: "xavier" } bias_term: false } })";
 }
 
-/// A layer `name` in place on `blob`.
+/// An in-place layer `name` on `blob`.
 string OnItself(const string& name, const string& type, const string& blob, const string& more) {
   return R"(layer { name: ")" + name + R"(" type: ")" + type + R"(" bottom: ")" + blob +
          R"(" top: ")" + blob + R"(" )" + more + " }";
@@ -74,7 +75,7 @@ string LossOf(const string& bottom) {
             loss_weight: 0.01 power_param { power: 2 shift: -1 } })";
 }
 
-/// conv1, what `layers` make of it, in place or as "sum", conv2 behind that.
+/// conv1, then `layers`, which work in place or make "sum", then conv2.
 string Between(const string& layers) {
   const bool sums = layers.find("\"sum\"") != string::npos;
   return Data() + ConvolutionTo("conv1", "x") + layers +
@@ -83,7 +84,7 @@ string Between(const string& layers) {
 
 struct Chain {
   string name, layers;
-  std::vector<string> operations;  ///< their operations' layers
+  std::vector<string> operations;  ///< the layers of its operations
 };
 void PrintTo(const Chain& chain, std::ostream* out) { *out << chain.name; }
 
@@ -188,7 +189,7 @@ std::vector<Chain> Chains() {
   };
 }
 
-/// The layers of the graph's forward operations but Splits, in order.
+/// The layers of the graph's forward operations in order, without Splits.
 std::vector<string> ForwardLayers(const layrub::Graph& graph) {
   const string ending = "/forward";
   std::vector<string> names;
@@ -213,11 +214,11 @@ TEST_P(FusedLayers, AreOneOperation) {
   EXPECT_EQ(ForwardLayers(Between(GetParam().layers)), expected);
 }
 
-TEST_P(FusedLayers, GiveTheBitsOfLayersOneByOneInEveryForm) {
+TEST_P(FusedLayers, GiveTheSameBitsAsSeparateLayersInEveryVariant) {
   ExpectBitsOfUnplannedTraining(ParseNet(Between(GetParam().layers)), 3);
 }
 
-TEST_P(FusedLayers, GiveTheBitsOfPlansWithoutFusion) {
+TEST_P(FusedLayers, GiveTheSameBitsAsPlansWithoutFusion) {
   const NetParameter net = ParseNet(Between(GetParam().layers));
   const auto train = [&](bool fused) {
     OpenSolver solver(SolverFor(net, "auto"));
@@ -228,7 +229,7 @@ TEST_P(FusedLayers, GiveTheBitsOfPlansWithoutFusion) {
   EXPECT_TRUE(SameBits(train(true), train(false)));
 }
 
-TEST_P(FusedLayers, TestAsLayersOneByOne) {
+TEST_P(FusedLayers, TestLikeSeparateLayers) {
   NetParameter param = ParseNet(Between(GetParam().layers));
   param.mutable_state()->set_phase(TEST);
   Caffe::set_random_seed(3);
@@ -237,7 +238,7 @@ TEST_P(FusedLayers, TestAsLayersOneByOne) {
     return std::vector<float>(blob.cpu_data(), blob.cpu_data() + blob.count());
   };
   net.Forward();
-  // The same data again: the source has been filled once.
+  // The same data again: the source was filled once.
   const std::vector<float> one_by_one = values(*net.blob_by_name("conv2"));
   PlacementOptions options;
   options.keep = {"conv2"};
@@ -252,14 +253,14 @@ TEST_P(FusedLayers, TestAsLayersOneByOne) {
 INSTANTIATE_TEST_SUITE_P(Chains, FusedLayers, ::testing::ValuesIn(Chains()),
                          [](const auto& info) { return info.param.name; });
 
-TEST(FusedLayer, BeginsWithOneThatIsNotInPlace) {
+TEST(FusedLayer, BeginsWithALayerThatIsNotInPlace) {
   const string net = Data() + R"(layer { name: "bn" type: "BatchNorm" bottom: "x" top: "bn" })" +
                      OnItself("scale", "Scale", "bn", "") + OnItself("relu", "ReLU", "bn", "") +
                      ConvolutionTo("conv", "bn") + LossOf("conv");
   EXPECT_EQ(ForwardLayers(net), (std::vector<string>{"in", "bn+scale+relu", "conv", "loss"}));
 }
 
-TEST(FusedLayer, IsNoneWhereOthersReadWhatLiesBetween) {
+TEST(FusedLayer, IsNotMadeIfOthersReadTheValueBetween) {
   const string net = Data() + R"(
       layer { name: "bn" type: "BatchNorm" bottom: "x" top: "bn" }
       layer { name: "scale" type: "Scale" bottom: "bn" top: "scale" }
@@ -271,13 +272,13 @@ TEST(FusedLayer, IsNoneWhereOthersReadWhatLiesBetween) {
   EXPECT_EQ(std::count(layers.begin(), layers.end(), "relu"), 1);
 }
 
-TEST(FusedLayer, IsNoneWithALayerWhoseValueIsALoss) {
+TEST(FusedLayer, IsNotMadeIfTheValueBetweenIsALoss) {
   const string net = Data() + ConvolutionTo("conv1", "x") + kBatchNorm + kScale +
                      OnItself("relu", "ReLU", "conv1", "loss_weight: 0.1");
   EXPECT_EQ(ForwardLayers(net), (std::vector<string>{"in", "conv1", "bn+scale", "relu"}));
 }
 
-TEST(FusedLayer, IsNoneWhereParametersAreTheSame) {
+TEST(FusedLayer, IsNotMadeIfLayersShareAParameter) {
   const string shared =
       OnItself("scale", "Scale", "conv1",
                "param { name: \"p\" lr_mult: 0 } scale_param { filler { value: 1 } }");
@@ -287,7 +288,7 @@ TEST(FusedLayer, IsNoneWhereParametersAreTheSame) {
   EXPECT_EQ(std::count(layers.begin(), layers.end(), "scale"), 1);
 }
 
-TEST(FusedLayer, IsNoneUnderALayerWithoutTraitsWhichMayWriteWhatItReads) {
+TEST(FusedLayer, IsNotMadeUnderALayerWithoutTraits) {
   const string net = Data() + ConvolutionTo("conv1", "x") + kBatchNorm + kScale + kReLU +
                      R"(layer { name: "user" type: "Untold" bottom: "conv1" top: "user" })" +
                      LossOf("user");
@@ -295,7 +296,7 @@ TEST(FusedLayer, IsNoneUnderALayerWithoutTraitsWhichMayWriteWhatItReads) {
             (std::vector<string>{"in", "conv1", "bn", "scale", "relu", "user", "loss"}));
 }
 
-TEST(FusedLayer, ComesApartWhereACallbackIsAddedLater) {
+TEST(FusedLayer, IsSplitAgainWhenACallbackIsAdded) {
   const NetParameter net = ParseNet(Between(kBatchNorm + kScale + kReLU));
   OpenSolver planned(SolverFor(net, "keep"));
   planned.Step(1);
@@ -315,7 +316,7 @@ TEST(FusedLayer, ComesApartWhereACallbackIsAddedLater) {
   EXPECT_TRUE(SameBits(TrainedState(&planned), TrainedState(&plain)));
 }
 
-/// Notes which layers it is called for, and what gradient the scale has then.
+/// Notes for which layers it is called, and the gradient of the scale at that time.
 class GradientNoter : public ParameterCallback<float> {
  public:
   explicit GradientNoter(Net<float>* net) : net_(net) {}
@@ -332,7 +333,7 @@ class GradientNoter : public ParameterCallback<float> {
   Net<float>* const net_;
 };
 
-TEST(FusedLayer, StaysWhereCallbacksLookAtParametersAlone) {
+TEST(FusedLayer, IsKeptWithParameterCallbacks) {
   const NetParameter net = ParseNet(Between(kBatchNorm + kScale + kReLU));
   const auto note = [&](bool planned) {
     OpenSolver solver(SolverFor(net, "keep"));
@@ -348,7 +349,8 @@ TEST(FusedLayer, StaysWhereCallbacksLookAtParametersAlone) {
     solver.net()->ForwardBackward();
     if (planned) {
       EXPECT_EQ(ForwardLayers(solver.net()->planned()->graph()).size(), 5u);
-      // Before and after each layer, but in a plan before all of a fused one, then after all.
+      // Without fusion it is called before and after each layer; with it, before all layers of a
+      // fused one, then after all.
       EXPECT_EQ(std::vector<int>(forward.layers.begin() + 4, forward.layers.begin() + 10),
                 (std::vector<int>{2, 3, 4, 2, 3, 4}));
       EXPECT_EQ(std::vector<int>(backward.layers.begin() + 4, backward.layers.begin() + 10),
@@ -364,7 +366,7 @@ TEST(FusedLayer, StaysWhereCallbacksLookAtParametersAlone) {
   EXPECT_EQ(note(true), note(false));
 }
 
-TEST(FusedLayer, HasRunAsLayersWhereThePassGoesOnWithoutThePlan) {
+TEST(FusedLayer, RunsAsSeparateLayersWhenThePassLeavesThePlan) {
   const NetParameter net = ParseNet(
       Data() + ConvolutionTo("conv1", "x") + kBatchNorm + kScale + kReLU +
       ConvolutionTo("conv2", "conv1") + R"(layer { name: "more" type: "Growing" top: "more" })" +

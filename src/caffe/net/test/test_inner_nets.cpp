@@ -1,4 +1,4 @@
-// Layers that are nets: what plans, callbacks and weights make of the layers inside.
+// Layers that contain nets: how plans, callbacks and weights treat the layers inside.
 #include <algorithm>
 #include <set>
 
@@ -45,7 +45,7 @@ vector<float> Output(const Net<float>& net) {
   return {blob.cpu_data(), blob.cpu_data() + blob.count()};
 }
 
-/// Zeroes what layers declare as their state: parameters of inner nets that are not the layer's.
+/// Zeroes the declared state of layers: parameters of inner nets that are not among the layer's.
 void ResetStates(const Net<float>& net) {
   int states = 0;
   for (const auto& layer : net.layers()) {
@@ -59,7 +59,7 @@ void ResetStates(const Net<float>& net) {
       ++states;
     }
   }
-  EXPECT_EQ(states, 3);  // of the LSTM h and c, of the RNN h
+  EXPECT_EQ(states, 3);  // h and c of the LSTM, h of the RNN
 }
 
 std::set<string> OpNames(const layrub::Graph& graph) {
@@ -91,19 +91,19 @@ TEST(InnerNets, AreOperationsOfTheGraph) {
     EXPECT_FALSE(ops.count(name)) << name;
   EXPECT_TRUE(HasTensor(graph, "lstm/states[0]"));
   EXPECT_TRUE(HasTensor(graph, "lstm[0].grad"));
-  // One tensor for what the outer and the inner net both have.
+  // The outer and the inner net have the same tensor for it.
   EXPECT_TRUE(HasTensor(graph, "y"));
   EXPECT_FALSE(HasTensor(graph, "lstm/h"));
 }
 
-TEST(InnerNets, HaveLayersThatBearTheNameOfTheLayerOutside) {
+TEST(InnerNets, NameLayersAfterTheOuterLayer) {
   const Net<float> net(ParseNet(kNet));
   const vector<string>& names = net.layer_by_name("lstm")->inner_net().net->layer_names();
   for (const char* name : {"lstm_unit_1", "lstm_x_transform", "lstm_h_concat"})
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
 }
 
-TEST(InnerNets, ComputeNoGradientThatNobodyWants) {
+TEST(InnerNets, ComputeNoUnneededGradients) {
   NetParameter param = ParseNet(kNet);
   const layrub::Graph graph = Net<float>(param).MemoryGraph(1);
   for (const char* name : {"x.grad", "cont.grad", "lstm/h_0.grad", "lstm/c_0.grad"})

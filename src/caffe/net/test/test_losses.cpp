@@ -1,4 +1,4 @@
-// What a net says of its loss, and of labels that are no class, when all of a pass is queued.
+// How a net reports its loss, and labels that are no class, when a whole pass is queued.
 #include <string>
 #include <vector>
 
@@ -7,13 +7,13 @@
 namespace caffe {
 namespace {
 
-/// "": without a plan.
+/// The strategy, or "" for no plan.
 class Losses : public ::testing::TestWithParam<std::string> {
  protected:
   SolverParameter Solver(const NetParameter& net) const { return SolverFor(net, GetParam()); }
 };
 
-/// Scores of three classes for four inputs, and what is done with them.
+/// A net with scores of three classes for four inputs, followed by `layers`.
 NetParameter Classifier(const std::string& layers) {
   return ParseNet(R"(
     layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 4 dim: 5 } } }
@@ -38,7 +38,7 @@ const char kThreeLosses[] = R"(
   layer { name: "power" type: "Power" bottom: "c" top: "power" loss_weight: -0.25
           power_param { power: 2 } })";
 
-TEST_P(Losses, AreTheSameWhereABackwardFollows) {
+TEST_P(Losses, AreTheSameWithABackward) {
   OpenSolver solver(Solver(Classifier(kThreeLosses)));
   Net<float>& net = *solver.net();
   Give(&net, 1);
@@ -53,7 +53,7 @@ TEST_P(Losses, AreTheSameWhereABackwardFollows) {
   EXPECT_NEAR(forward, sum, 1e-5 * std::abs(sum));
 }
 
-TEST_P(Losses, AreNotUsedWhereLabelsAreNoClass) {
+TEST_P(Losses, ReportLabelsThatAreNoClassAndUpdateNothing) {
   for (const std::string layer : {"SoftmaxWithLoss", "MultinomialLogisticLoss", "HingeLoss"}) {
     NetParameter param = Classifier("layer { name: 'loss' type: '" + layer +
                                     "' bottom: 'ip' bottom: 'label' top: 'loss' }");
@@ -61,7 +61,7 @@ TEST_P(Losses, AreNotUsedWhereLabelsAreNoClass) {
     OpenSolver solver(Solver(param));
     Net<float>& net = *solver.net();
     Give(&net, 1);
-    solver.Step(3);  // captured work is repeated by now
+    solver.Step(3);  // by now captured work is replayed
     const std::vector<float> before = TrainedState(&solver);
     Give(&net, 3);
     std::string said;
@@ -73,7 +73,8 @@ TEST_P(Losses, AreNotUsedWhereLabelsAreNoClass) {
         said = error.what();
       }
     }
-    EXPECT_NE(said.find("Layer loss: 1 of 4 labels are no class number in 0..2: 3."), string::npos)
+    EXPECT_NE(said.find("Layer loss: 1 of 4 labels are not class numbers in 0..2: 3."),
+              string::npos)
         << layer << ": " << said;
     EXPECT_NE(said.find("net.prototxt:12"), string::npos) << layer << ": " << said;
     EXPECT_TRUE(SameBits(TrainedState(&solver), before)) << layer << ": nothing was learned";
@@ -85,7 +86,7 @@ TEST_P(Losses, AreNotUsedWhereLabelsAreNoClass) {
   }
 }
 
-TEST_P(Losses, AreNotNeededToLookAtTheLabelsOfAnAccuracy) {
+TEST_P(Losses, AccuracyChecksItsLabelsWithoutALoss) {
   OpenSolver solver(Solver(Classifier(R"(
     layer { name: "sum" type: "Reduction" bottom: "ip" top: "sum" loss_weight: 1 }
     layer { name: "right" type: "Accuracy" bottom: "ip" bottom: "label" top: "right" })")));
@@ -95,7 +96,7 @@ TEST_P(Losses, AreNotNeededToLookAtTheLabelsOfAnAccuracy) {
     solver.Step(1);
     ADD_FAILURE() << "-1 is no class";
   } catch (const Error& error) {
-    EXPECT_NE(string(error.what()).find("Layer right: 1 of 4 labels are no class"), string::npos)
+    EXPECT_NE(string(error.what()).find("Layer right: 1 of 4 labels are not class"), string::npos)
         << error.what();
   }
 }

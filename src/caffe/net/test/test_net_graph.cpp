@@ -1,4 +1,4 @@
-// Nets as graphs: versions of in-place blobs, views, derivatives that nobody computes, roles.
+// Nets as graphs: versions of in-place blobs, views, derivatives that no layer computes, roles.
 #include <algorithm>
 
 #include "caffe/net/test/training.hpp"
@@ -45,7 +45,7 @@ vector<string> Names(const layrub::Graph& graph, const vector<layrub::TensorId>&
   return names;
 }
 
-TEST(NetGraph, GivesEachInPlaceLayerAVersionOfItsOwn) {
+TEST(NetGraph, GivesEachInPlaceLayerItsOwnVersion) {
   const layrub::Graph graph =
       GraphOf(string(kData) + kConv +
               "layer { name: 'relu' type: 'ReLU' bottom: 'conv' top: 'conv' }" + kEnd);
@@ -55,13 +55,14 @@ TEST(NetGraph, GivesEachInPlaceLayerAVersionOfItsOwn) {
   EXPECT_EQ(Find(graph, "conv")->blob, Find(graph, "conv@1")->blob);
   EXPECT_EQ(Find(graph, "conv.grad")->blob, Find(graph, "conv@1.grad")->blob);
   EXPECT_NE(Find(graph, "conv.grad")->blob, Find(graph, "conv")->blob);
-  EXPECT_EQ(Names(graph, FindOp(graph, "relu/forward")->forms[0].reads), vector<string>({"conv"}));
-  const auto reads = Names(graph, FindOp(graph, "ip/backward")->forms[0].reads);
+  EXPECT_EQ(Names(graph, FindOp(graph, "relu/forward")->variants[0].reads),
+            vector<string>({"conv"}));
+  const auto reads = Names(graph, FindOp(graph, "ip/backward")->variants[0].reads);
   EXPECT_TRUE(std::count(reads.begin(), reads.end(), "conv@1"));
   EXPECT_FALSE(std::count(reads.begin(), reads.end(), "conv"));
 }
 
-TEST(NetGraph, KnowsRolesAndWhatPersists) {
+TEST(NetGraph, KnowsRolesAndState) {
   const layrub::Graph graph = GraphOf(string(kData) + kConv + kEnd);
   EXPECT_EQ(Find(graph, "conv[0]")->role, layrub::Role::kParameter);
   EXPECT_TRUE(Find(graph, "conv[0]")->is_state());
@@ -92,7 +93,7 @@ TEST(NetGraph, HasNoUpdatesWithoutASolverAndNoBackwardInTest) {
   EXPECT_EQ(Find(graph, "conv.grad"), nullptr);
 }
 
-TEST(NetGraph, TreatsTheDataOfSplitsAsViewsAndSumsTheirDerivatives) {
+TEST(NetGraph, SplitDataAreViewsAndDerivativesAreSummed) {
   const layrub::Graph graph =
       GraphOf(string(kData) + kConv + kEnd +
               "layer { name: 'accuracy' type: 'Accuracy' bottom: 'ip' bottom: 'label' top: 'a' }");
@@ -100,11 +101,11 @@ TEST(NetGraph, TreatsTheDataOfSplitsAsViewsAndSumsTheirDerivatives) {
   ASSERT_NE(Find(graph, "ip_ip_0_split_1.grad"), nullptr);
   const layrub::Op* split = FindOp(graph, "ip_ip_0_split/backward");
   ASSERT_NE(split, nullptr);
-  EXPECT_EQ(split->forms[0].reads.size(), 2u);
-  EXPECT_EQ(Names(graph, split->forms[0].writes), vector<string>({"ip.grad"}));
+  EXPECT_EQ(split->variants[0].reads.size(), 2u);
+  EXPECT_EQ(Names(graph, split->variants[0].writes), vector<string>({"ip.grad"}));
 }
 
-TEST(NetGraph, FillsDerivativesThatNobodyComputes) {
+TEST(NetGraph, FillsDerivativesThatNoLayerComputes) {
   const layrub::Graph graph =
       GraphOf(string(kData) + kConv + kEnd +
               "layer { name: 'accuracy' type: 'Accuracy' bottom: 'ip' bottom: 'label' top: 'a' }");
@@ -112,7 +113,7 @@ TEST(NetGraph, FillsDerivativesThatNobodyComputes) {
   for (const layrub::Op& op : graph.ops) {
     if (op.kind != layrub::OpKind::kFill) continue;
     ++fills;
-    EXPECT_EQ(graph.tensors[op.forms[0].writes[0]].name.find("ip_ip_0_split_"), 0u);
+    EXPECT_EQ(graph.tensors[op.variants[0].writes[0]].name.find("ip_ip_0_split_"), 0u);
   }
   EXPECT_EQ(fills, 1);
 }
@@ -159,12 +160,12 @@ TEST(NetGraph, RunsLayersWithoutTraitsInPlaceOnOneTensor) {
               "layer { name: 'twice' type: 'TestTwice' bottom: 'conv' top: 'conv' }" + kEnd);
   EXPECT_TRUE(layrub::Validate(graph).ok()) << layrub::Validate(graph).message;
   EXPECT_EQ(Find(graph, "conv@1"), nullptr);
-  const layrub::Form& form = FindOp(graph, "twice/forward")->forms[0];
-  EXPECT_EQ(Names(graph, form.reads), vector<string>({"conv"}));
-  // The layer above overwrites the derivative that the forward may leave: it is nobody's.
-  EXPECT_EQ(Names(graph, form.writes), vector<string>({"conv"}));
-  ASSERT_EQ(form.scratch.size(), 1u);
-  EXPECT_EQ(graph.tensors[form.scratch[0].tensor].bytes, Find(graph, "conv.grad")->bytes);
+  const layrub::Variant& variant = FindOp(graph, "twice/forward")->variants[0];
+  EXPECT_EQ(Names(graph, variant.reads), vector<string>({"conv"}));
+  // The layer above overwrites the derivative that the forward may leave, so nothing reads it.
+  EXPECT_EQ(Names(graph, variant.writes), vector<string>({"conv"}));
+  ASSERT_EQ(variant.algorithms.size(), 1u);
+  EXPECT_EQ(graph.tensors[variant.algorithms[0].workspace].bytes, Find(graph, "conv.grad")->bytes);
 }
 
 TEST(NetGraph, LetsLayersWithoutTraitsReadAndWriteAllTheyAreGiven) {
@@ -174,9 +175,9 @@ TEST(NetGraph, LetsLayersWithoutTraitsReadAndWriteAllTheyAreGiven) {
               "layer { name: 'twice' type: 'TestTwice' bottom: 'conv' top: 'twice' }" +
               "layer { name: 'end' type: 'InnerProduct' bottom: 'twice' top: 'end' "
               "inner_product_param { num_output: 2 } }");
-  const layrub::Form& form = FindOp(graph, "twice/forward")->forms[0];
-  EXPECT_EQ(Names(graph, form.reads), vector<string>({"conv@1"}));
-  EXPECT_EQ(Names(graph, form.writes),
+  const layrub::Variant& variant = FindOp(graph, "twice/forward")->variants[0];
+  EXPECT_EQ(Names(graph, variant.reads), vector<string>({"conv@1"}));
+  EXPECT_EQ(Names(graph, variant.writes),
             vector<string>({"conv@1", "conv@1.grad", "twice", "twice.grad"}));
 }
 

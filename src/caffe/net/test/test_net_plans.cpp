@@ -1,5 +1,5 @@
-// Plans of real nets: proved at every budget, objected to when anything is left out, and as small
-// as they should be.
+// Plans of real nets: they are proved at every budget, are refused if any step is left out, and are
+// as small as they should be.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -26,14 +26,14 @@ layrub::Graph TrainingGraph(const std::string& name) {
   return Net<float>(param).MemoryGraph(1);
 }
 
-/// What all tests of a net and a strategy begin with.
+/// The data that all tests of a net and a strategy use.
 struct Planned {
   layrub::Graph graph;
   layrub::Plan tight;  ///< within the smallest budget
   int64_t smallest = 0;
 };
 
-/// Computed once: strategies that search take their time.
+/// Computed once, because strategies that search take long.
 const Planned& PlannedOnce(const std::string& net, const std::string& strategy) {
   static std::map<std::pair<std::string, std::string>, Planned> known;
   const auto [entry, is_new] = known.try_emplace({net, strategy});
@@ -55,7 +55,7 @@ class NetPlans : public ::testing::TestWithParam<std::tuple<std::string, std::st
   const int64_t smallest_ = planned_.smallest;
 };
 
-TEST_P(NetPlans, AreProvedAtEveryBudgetOrSayThatTheyDoNotFit) {
+TEST_P(NetPlans, AreProvedOrReportedNotToFitAtEveryBudget) {
   EXPECT_GE(smallest_, layrub::StateFloorBytes(graph_));
   std::mt19937 random(7);
   std::uniform_int_distribution<int64_t> bytes(smallest_ / 2, smallest_ * 2);
@@ -64,7 +64,7 @@ TEST_P(NetPlans, AreProvedAtEveryBudgetOrSayThatTheyDoNotFit) {
     budgets.push_back(bytes(random));
   for (int64_t budget : budgets) {
     const auto plan = layrub::MakePlan(graph_, {}, {budget}, strategy_);
-    // A search within a budget may find a little more than one without.
+    // A search with a budget may need a little more memory than one without.
     if (plan.ok() && budget < smallest_) {
       ASSERT_TRUE(layrub::UsesCosts(strategy_)) << budget;
     }
@@ -80,7 +80,7 @@ TEST_P(NetPlans, AreProvedAtEveryBudgetOrSayThatTheyDoNotFit) {
   }
 }
 
-TEST_P(NetPlans, HaveNoStepTooMany) {
+TEST_P(NetPlans, HaveNoUnneededStep) {
   int tried = 0;
   for (const auto& mutation : layrub::testing::Mutations(graph_, plan_)) {
     if (!mutation.breaks()) continue;
@@ -93,7 +93,7 @@ TEST_P(NetPlans, HaveNoStepTooMany) {
   EXPECT_GT(tried, 100);
 }
 
-TEST_P(NetPlans, DoWhatTheirStrategyIsAbout) {
+TEST_P(NetPlans, UseTheMeansOfTheirStrategy) {
   const layrub::Plan plan = layrub::MakePlan(graph_, {}, {}, strategy_).value();
   const int64_t keep = layrub::MakePlan(graph_, {}, {}, "keep").value().device_bytes;
   EXPECT_EQ(plan.device_bytes < keep, !layrub::KeepsWhatFits(strategy_)) << plan.device_bytes;
@@ -104,7 +104,7 @@ TEST_P(NetPlans, DoWhatTheirStrategyIsAbout) {
 TEST_P(NetPlans, PackTightly) {
   const layrub::Peak peak = layrub::FindPeak(graph_, plan_);
   EXPECT_LE(static_cast<double>(plan_.device_bytes), 1.02 * static_cast<double>(peak.bytes));
-  int64_t sum = peak.gaps;
+  int64_t sum = peak.unused;
   for (int64_t bytes : peak.by_role) sum += bytes;
   EXPECT_EQ(sum, plan_.device_bytes);
 }
@@ -149,7 +149,7 @@ TEST_P(SmallNet, HasAThreeWaySplitAndAnUnreadDerivative) {
   bool three_way = false, fill = false;
   for (const layrub::Op& op : graph.ops) {
     if (op.name.find("_split") != std::string::npos && op.pass == layrub::Pass::kBackward) {
-      three_way |= op.forms[0].reads.size() == 3;
+      three_way |= op.variants[0].reads.size() == 3;
     }
     fill |= op.kind == layrub::OpKind::kFill;
   }

@@ -1,4 +1,4 @@
-// What is told of a net that cannot be made.
+// The problems reported for a net that cannot be made.
 #include "caffe/net/net_problems.hpp"
 
 #include <fstream>
@@ -24,7 +24,7 @@ string Problems(const string& layers) {
   return NetProblems(net, net);
 }
 
-/// As the commands read it.
+/// Reads a net as the commands do.
 NetParameter ReadNet(const string& text, string* path) {
   MakeTempFilename(path);
   std::ofstream(*path) << text;
@@ -33,19 +33,19 @@ NetParameter ReadNet(const string& text, string* path) {
   return net;
 }
 
-TEST(NetProblems, AreNoneInANetThatCanBeMade) {
+TEST(NetProblems, AreEmptyForAValidNet) {
   EXPECT_EQ("", Problems(Layer("ReLU", "data", "data") + Layer("TanH", "data", "y")));
   EXPECT_EQ("", Problems("layer { name: 's' type: 'ShapeOnlySource' top: 'y' }"));
 }
 
-TEST(NetProblems, NameTheNearestType) {
+TEST(NetProblems, SuggestTheNearestType) {
   EXPECT_EQ("Layer x: unknown layer type: Relu; did you mean \"ReLU\"?",
             Problems(Layer("Relu", "data", "y")));
   EXPECT_EQ("Layer x: unknown layer type: Convoluton; did you mean \"Convolution\"?",
             Problems(Layer("Convoluton", "data", "y")));
 }
 
-TEST(NetProblems, ListTheTypesWhereNoneIsLikeIt) {
+TEST(NetProblems, ListAllTypesIfNoneIsSimilar) {
   const string text = Problems(Layer("Zzzzzzzzz", "data", "y"));
   EXPECT_EQ(0u, text.find("Layer x: unknown layer type: Zzzzzzzzz (known types: AbsVal, ")) << text;
   EXPECT_NE(string::npos, text.find(", Convolution, ")) << text;
@@ -53,7 +53,7 @@ TEST(NetProblems, ListTheTypesWhereNoneIsLikeIt) {
   EXPECT_EQ(string::npos, text.find("ShapeOnlySource")) << text;
 }
 
-TEST(NetProblems, SayWhatToDoAboutLayersThatAreNotHere) {
+TEST(NetProblems, SayWhatToDoAboutMissingLayers) {
   const string layers = Layer("Zzzzzzzzz", "data", "y") + Layer("Relu", "data", "z") +
                         Layer("Qqqqqqqqq", "data", "w", "top: 'v'");
   EXPECT_NE(string::npos, Problems(layers).find("\nTo run the net, compile the layers that are "
@@ -63,7 +63,7 @@ TEST(NetProblems, SayWhatToDoAboutLayersThatAreNotHere) {
       << Problems(layers);
 }
 
-TEST(NetProblems, NameTheNearestFiller) {
+TEST(NetProblems, SuggestTheNearestFiller) {
   const string conv = "convolution_param { num_output: 1 kernel_size: 1 ";
   EXPECT_EQ(
       "Layer x: weight_filler: Unknown filler name: xaver; did you mean \"xavier\"?",
@@ -75,14 +75,14 @@ TEST(NetProblems, NameTheNearestFiller) {
                      "dummy_data_param { data_filler { } data_filler { type: 'gabor' } }")));
 }
 
-TEST(NetProblems, NameTheNearestBlob) {
+TEST(NetProblems, SuggestTheNearestBlob) {
   EXPECT_EQ(
       "Unknown bottom blob 'dta' (layer 'x', bottom index 0): no layer above produces it; did you "
       "mean \"data\"?",
       Problems(Layer("ReLU", "dta", "y")));
 }
 
-TEST(NetProblems, SayWhereABlobIsMadeTooLateOrInAnotherPhase) {
+TEST(NetProblems, SayIfABlobIsMadeTooLateOrInAnotherPhase) {
   EXPECT_EQ(
       "Unknown bottom blob 'late' (layer 'x', bottom index 0): no layer above produces it; layer "
       "maker does",
@@ -108,12 +108,12 @@ TEST(NetProblems, NameBothMakersOfABlob) {
                      Layer("ReLU", "z", "data")));
 }
 
-TEST(NetProblems, AreInPlaceLayersOnBlobsThatOthersRead) {
+TEST(NetProblems, IncludeInPlaceLayersOnBlobsThatOthersRead) {
   const string said =
       "Top blob 'data' produced by multiple sources (layer x and layer in): others read it too, so "
       "no layer can work on it in place; give the top a name of its own";
   EXPECT_EQ(said, Problems(Layer("Power", "data", "y") + Layer("ReLU", "data", "data")));
-  // The readers before the first write in place are not those of what it wrote.
+  // Readers before the first in-place layer do not read its result.
   const string relu = Layer("ReLU", "data", "data");
   EXPECT_EQ("", Problems(relu + relu + Layer("Power", "data", "y") + Layer("TanH", "data", "z")));
   EXPECT_NE("", Problems(relu + Layer("Power", "data", "y") + relu));
@@ -121,7 +121,7 @@ TEST(NetProblems, AreInPlaceLayersOnBlobsThatOthersRead) {
                          Layer("ReLU", "y", "y")));
 }
 
-TEST(NetProblems, AreToldAllAtOnceWithTheirLines) {
+TEST(NetProblems, AreReportedAllAtOnceWithTheirLines) {
   string path;
   const NetParameter net = ReadNet(kData + Layer("Relu", "data", "y") +
                                        Layer("TanH", "dat", "z", "propagate_down: [true, true]"),
@@ -137,7 +137,7 @@ TEST(NetProblems, AreToldAllAtOnceWithTheirLines) {
       NetProblems(net, net));
 }
 
-TEST(NetProblems, EndWithTheNumberOfThoseThatAreNotTold) {
+TEST(NetProblems, EndWithTheNumberOfProblemsNotListed) {
   string layers;
   for (int i = 0; i < 25; ++i) layers += Layer("ReLU", "none", "y" + std::to_string(i));
   const string text = Problems(layers);
@@ -159,7 +159,7 @@ TEST(Origins, SurviveUpgrades) {
   EXPECT_EQ(string::npos, WithoutOrigins(net).DebugString().find(path));
 }
 
-TEST(Origins, AreThoseOfTheSolverWhereTheNetIsInIt) {
+TEST(Origins, AreLinesOfTheSolverIfItContainsTheNet) {
   string path;
   MakeTempFilename(&path);
   std::ofstream(path) << "net_param {\n  layer { name: 'a' type: 'ReLU' }\n}\n"
@@ -181,7 +181,7 @@ TEST(Origins, AreNotWritten) {
   EXPECT_EQ("", written.layer(0).origin());
 }
 
-TEST(Origins, AreInNoTextThatIsWritten) {
+TEST(Origins, AreNotPartOfWrittenText) {
   string path;
   const NetParameter net = ReadNet("layer { name: 'a' type: 'ReLU' }", &path);
   ASSERT_NE("", net.layer(0).origin());

@@ -1,4 +1,4 @@
-// Wiring of nets: names, phases, splits, what needs a backward pass, parameters.
+// Wiring of nets: names, phases, splits, which layers need a backward pass, parameters.
 #include <fstream>
 #include <thread>
 
@@ -50,7 +50,7 @@ TEST(Net, RefusesInPlaceLayersThatChangeTheShape) {
       "Layer few \\(InnerProduct\\) cannot run in place: it changes the shape of blob 'ip'");
 }
 
-TEST(Net, SaysWhichLayerNeedsAPlanWhereAnotherRunsInPlace) {
+TEST(Net, NamesTheLayerWhoseBackwardNeedsAnOverwrittenValue) {
   const string product =
       "layer { name: 'product' type: 'Eltwise' bottom: 'ip' bottom: 'data' top: 'product'"
       " eltwise_param { operation: PROD stable_prod_grad: false } }";
@@ -113,7 +113,7 @@ TEST(Net, KeepsTheLayersOfItsPhaseAndStage) {
   EXPECT_TRUE(test.has_layer("not_train"));
 }
 
-TEST(Net, NeedsBackwardOnlyBetweenParametersThatLearnAndALoss) {
+TEST(Net, NeedsBackwardOnlyBetweenLearningParametersAndALoss) {
   Net<float> net(ParseNet(kInput +
                           Ip("frozen", "data", "param { lr_mult: 0 } param { lr_mult: 0 }") +
                           Ip("learns", "frozen") + Loss("learns") + Ip("aside", "frozen")));
@@ -155,7 +155,7 @@ TEST(Net, RefusesToShareParametersOfAnotherShape) {
                "Cannot share param 'w' owned by layer 'ip' with layer 'wide'; shape mismatch");
 }
 
-TEST(Net, CarriesWeightsToAnotherNet) {
+TEST(Net, CopiesWeightsToAnotherNet) {
   NetParameter param = ParseNet(kInput + Ip("ip", "data"));
   Net<float> from(param), to(param);
   NetParameter weights;
@@ -169,7 +169,8 @@ TEST(Net, CarriesWeightsToAnotherNet) {
   EXPECT_EQ(shared.params()[0]->data(), from.params()[0]->data());
 }
 
-/// Layers that share by name use the weights of the other net, whichever of them that has.
+/// Layers that share a parameter by name use the weights of the other net, which may have any one
+/// of them.
 TEST(Net, SharesParametersByNameWithAnotherNetThatHasOneOfTheLayers) {
   const string named = "param { name: 'w' } param { name: 'b' }";
   const string first = Ip("first", "data", named), second = Ip("second", "data", named);
@@ -192,7 +193,7 @@ TEST(Net, SharesParametersByNameWithAnotherNetThatHasOneOfTheLayers) {
               from.layer_by_name(name)->blobs()[0]->data());
 }
 
-TEST(Net, SurvivesHdf5) {
+TEST(Net, SavesAndLoadsHdf5) {
   const string file = ::testing::TempDir() + "net_weights.caffemodel.h5";
   NetParameter param = ReadNet("shared_weights");
   Net<float> from(param), to(param);
@@ -206,7 +207,7 @@ TEST(Net, SurvivesHdf5) {
   std::remove(file.c_str());
 }
 
-TEST(Net, SaysWhereAFileOfWeightsHasNoneForIt) {
+TEST(Net, WarnsOfAWeightFileWithNoMatchingLayer) {
   const Net<float> from(ParseNet(kInput + Ip("theirs", "data")));
   Net<float> own(ParseNet(kInput + Ip("theirs", "data"))),
       other(ParseNet(kInput + Ip("ip", "data")));
@@ -231,7 +232,7 @@ TEST(Net, SaysWhereAFileOfWeightsHasNoneForIt) {
   }
 }
 
-TEST(Net, SaysWhichWeightsHaveAnotherShape) {
+TEST(Net, NamesWeightsOfAnotherShape) {
   Net<float> net(ParseNet(kInput + Ip("ip", "data")));
   NetParameter weights;
   net.ToProto(&weights);
@@ -241,7 +242,7 @@ TEST(Net, SaysWhichWeightsHaveAnotherShape) {
                "Cannot copy param 0 weights from layer 'ip'; shape mismatch");
 }
 
-TEST(Net, ReachesAllBottomsWhenBackwardIsForced) {
+TEST(Net, ForceBackwardReachesAllBottoms) {
   NetParameter param = ParseNet(kInput + Ip("ip", "data") + Loss("ip"));
   param.set_force_backward(true);
   Net<float> net(param);
@@ -252,7 +253,7 @@ TEST(Net, ReachesAllBottomsWhenBackwardIsForced) {
 
 TEST(Net, IsMadeAndFilledInGpuModeWithoutAGpu) {
   if (layrub::GpuCount() > 0) GTEST_SKIP() << "there is a GPU";
-  std::thread([] {  // one that has chosen no device
+  std::thread([] {  // a thread that has chosen no device
     Caffe::set_mode(Caffe::GPU);
     Net<float> net(ParseNet(
         "layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 1 dim: 2 } } }"

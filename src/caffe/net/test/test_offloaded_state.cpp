@@ -1,5 +1,5 @@
-// Parameters, gradients and history whose home is the host tier: training gives the bits that it
-// gives without a plan, whatever users do between the passes.
+// Parameters, gradients and history whose home is off the device: training gives the same bits as
+// without a plan, whatever users do between the passes.
 #include <boost/filesystem.hpp>
 
 #include <array>
@@ -21,7 +21,7 @@ using Train = std::function<void(OpenSolver*)>;
 
 void Step(OpenSolver* solver) { solver->Step(kIterations); }
 
-/// Where what is off the device is.
+/// Where state off the device is.
 enum class Away { kInMemory, kInAFile, kInBoth };
 
 int HomesOffDevice(const Net<float>& net) {
@@ -31,11 +31,13 @@ int HomesOffDevice(const Net<float>& net) {
   return count;
 }
 
-/// What `train` makes of a net without a plan of memory, and under one that has the least bytes.
+/// Compares `train` on a net without a memory plan and under a plan with the fewest bytes.
 class OffloadedState : public ::testing::TestWithParam<std::tuple<std::string, Away>> {
  protected:
   static SolverParameter Param(const std::string& strategy) {
-    return SolverFor(ReadNet(std::get<0>(GetParam())), strategy);
+    SolverParameter param = SolverFor(ReadNet(std::get<0>(GetParam())), strategy);
+    param.mutable_placement()->set_keep_gradients(true);  // test_transient_gradients has the others
+    return param;
   }
 
   static std::vector<float> Kept(SolverParameter param, const Train& train) {
@@ -70,11 +72,11 @@ class OffloadedState : public ::testing::TestWithParam<std::tuple<std::string, A
   }
 };
 
-TEST_P(OffloadedState, TrainsToTheBitsOfTrainingThatKeepsIt) { ExpectSame(Param(""), Step); }
+TEST_P(OffloadedState, TrainsToTheSameBitsAsWithoutAPlan) { ExpectSame(Param(""), Step); }
 
 class OffloadedStateInUse : public OffloadedState {};
 
-TEST_P(OffloadedStateInUse, AddsUpGradientsOfSeveralPasses) {
+TEST_P(OffloadedStateInUse, AccumulatesGradientsOfSeveralPasses) {
   SolverParameter param = Param("");
   param.set_iter_size(2);
   ExpectSame(param, Step);
@@ -86,7 +88,7 @@ TEST_P(OffloadedStateInUse, ClipsGradients) {
   ExpectSame(param, Step);
 }
 
-TEST_P(OffloadedStateInUse, IsReadAndWrittenByUsersBetweenThePasses) {
+TEST_P(OffloadedStateInUse, CanBeReadAndWrittenBetweenPasses) {
   ExpectSame(Param(""), [](OpenSolver* solver) {
     const auto halve = [](int count, float* values) {
       for (int i = 0; i < count; ++i) values[i] *= 0.5f;
@@ -106,7 +108,7 @@ TEST_P(OffloadedStateInUse, IsReadAndWrittenByUsersBetweenThePasses) {
   });
 }
 
-TEST_P(OffloadedStateInUse, OutlivesPassesThatNoOtherFollows) {
+TEST_P(OffloadedStateInUse, SurvivesIncompleteIterations) {
   ExpectSame(Param(""), [](OpenSolver* solver) {
     solver->net()->ClearParamDiffs();
     for (int i = 0; i < kIterations; ++i) {
@@ -122,7 +124,7 @@ TEST_P(OffloadedStateInUse, OutlivesPassesThatNoOtherFollows) {
   });
 }
 
-TEST_P(OffloadedStateInUse, GoesOnFromASnapshot) {
+TEST_P(OffloadedStateInUse, ResumesFromASnapshot) {
   namespace fs = boost::filesystem;
   const fs::path folder = fs::path(::testing::TempDir()) / fs::unique_path();
   fs::create_directories(folder);
@@ -144,7 +146,7 @@ TEST_P(OffloadedStateInUse, GoesOnFromASnapshot) {
   fs::remove_all(folder);
 }
 
-TEST_P(OffloadedStateInUse, IsLeftWithThePlan) {
+TEST_P(OffloadedStateInUse, IsCorrectAfterLeavingThePlan) {
   ExpectSame(Param(""), [](OpenSolver* solver) {
     solver->Step(1);
     solver->net()->ForwardBackward();

@@ -1,4 +1,4 @@
-// Models as people have kept them for years: formats of 2013, blobs with four axes, hundreds of MB.
+// Models in old formats: of 2013, with blobs of four axes, hundreds of MB large.
 #include <google/protobuf/io/coded_stream.h>
 
 #include <filesystem>
@@ -47,7 +47,7 @@ class OldModels : public ::testing::Test {
   string folder_;
 };
 
-/// Blobs as they were before they had a shape; values tell their places.
+/// Adds a blob in the format before blobs had shapes. Its values encode their positions.
 void AddBlob(int num, int channels, int height, int width, V1LayerParameter* layer) {
   BlobProto* blob = layer->add_blobs();
   blob->set_num(num);

@@ -1,5 +1,5 @@
-// Backwards of some layers, and from derivatives that the program writes, on the net of a solver:
-// as without a plan, where the plan gives nothing up.
+// Partial backwards, and backwards from derivatives that the program writes, on the net of a
+// solver. They work as without a plan if the plan keeps everything.
 #include <algorithm>
 #include <functional>
 #include <tuple>
@@ -14,7 +14,7 @@ void AppendDiff(const Blob<float>& blob, vector<float>* values) {
   values->insert(values->end(), blob.cpu_diff(), blob.cpu_diff() + blob.count());
 }
 
-/// The layers from which a backward may begin, but for those with a loss.
+/// Returns the layers from which a backward may begin, except those with a loss.
 vector<int> Beginnings(const Net<float>& net) {
   vector<int> layers;
   for (size_t i = 0; i < net.layers().size(); ++i) {
@@ -32,8 +32,8 @@ void WriteDerivatives(int seed, const vector<Blob<float>*>& blobs) {
   }
 }
 
-/// What the rounds of training come to, in each of which the program goes backward from a layer and
-/// updates by the gradients of that. `step` trains one iteration.
+/// Trains several rounds and returns the result. In each round the program runs a backward from
+/// some layer and updates with its gradients. `step` trains one iteration.
 vector<float> Rounds(OpenSolver* solver, const std::function<void()>& step) {
   Net<float>& net = *solver->net();
   const vector<int> beginnings = Beginnings(net);
@@ -43,11 +43,11 @@ vector<float> Rounds(OpenSolver* solver, const std::function<void()>& step) {
     const int from = beginnings[(beginnings.size() - 1) * round / 3];
     net.ClearParamDiffs();
     net.Forward();
-    // Of all blobs: those that layers above would have computed count where branches meet.
+    // Sets derivatives of all blobs: where branches meet, those of layers above count, too.
     for (const int layer : beginnings)
       WriteDerivatives(static_cast<int>(round) + layer, net.top_vecs()[layer]);
     net.BackwardFrom(from);
-    if (round == 2) {  // once more, from above, in two parts
+    if (round == 2) {  // again, from a higher layer, in two parts
       const int above = beginnings.back(), middle = beginnings[beginnings.size() / 2];
       WriteDerivatives(1, net.top_vecs()[above]);
       net.BackwardFromTo(above, middle);
@@ -56,7 +56,7 @@ vector<float> Rounds(OpenSolver* solver, const std::function<void()>& step) {
     for (const Blob<float>* param : net.learnable_params()) AppendDiff(*param, &values);
     for (const Blob<float>* bottom : net.bottom_vecs()[from]) AppendDiff(*bottom, &values);
     solver->ApplyUpdate();
-    // Without a plan the next backward would begin from what no layer overwrites.
+    // Without a plan, the next backward would read derivatives that no layer overwrites.
     for (const int layer : beginnings) {
       for (Blob<float>* top : net.top_vecs()[layer])
         caffe_set(top->count(), 0.0f, top->mutable_cpu_diff());
@@ -74,7 +74,7 @@ class PlannedBackward : public ::testing::TestWithParam<std::tuple<string, strin
   string Strategy() const { return std::get<1>(GetParam()); }
 };
 
-TEST_P(PlannedBackward, BeginsAtALayerWithTheBitsOfAnUnplannedOne) {
+TEST_P(PlannedBackward, FromALayerGivesTheSameBitsAsUnplanned) {
   OpenSolver plain(SolverFor(TheNet()));
   const vector<float> expected = Rounds(&plain, [&] { TrainUnplanned(&plain, 1); });
   OpenSolver planned(SolverFor(TheNet(), Strategy()));
@@ -112,7 +112,7 @@ const char kAside[] = R"(
           inner_product_param { num_output: 1 weight_filler { type: "xavier" } } }
 )";
 
-/// Whole backwards from derivatives of an output and of a blob inside.
+/// Whole backwards from derivatives of an output and of an inner blob.
 vector<float> WholeBackwards(OpenSolver* solver, const std::function<void()>& step) {
   Net<float>& net = *solver->net();
   for (int i = 0; i < 6; ++i) net.blob_by_name("data")->mutable_cpu_data()[i] = 0.25f * (i - 2);
@@ -133,7 +133,7 @@ vector<float> WholeBackwards(OpenSolver* solver, const std::function<void()>& st
   return values;
 }
 
-TEST(PlannedBackwards, BeginFromTheDerivativesThatTheProgramHasWritten) {
+TEST(PlannedBackwards, UseDerivativesWrittenByTheProgram) {
   OpenSolver plain(SolverFor(ParseNet(kAside)));
   const vector<float> expected = WholeBackwards(&plain, [&] { TrainUnplanned(&plain, 1); });
   for (const string strategy : {"", "keep"}) {
@@ -162,7 +162,7 @@ const char kOneStep[] = R"(
           reduction_param { operation: SUMSQ } }
 )";
 
-TEST(PlannedBackwards, OfNetsInsideLayersHaveTheBitsOfUnplannedOnes) {
+TEST(PlannedBackwards, OfInnerNetsGiveTheSameBitsAsUnplanned) {
   OpenSolver plain(SolverFor(ParseNet(kOneStep)));
   const vector<float> expected = Rounds(&plain, [&] { TrainUnplanned(&plain, 1); });
   EXPECT_TRUE(AllFinite(expected));
@@ -172,7 +172,7 @@ TEST(PlannedBackwards, OfNetsInsideLayersHaveTheBitsOfUnplannedOnes) {
   }
 }
 
-TEST(PlannedBackwards, OfSomeLayersAreRefusedWhereThePlanGivesValuesUp) {
+TEST(PlannedBackwards, PartialAreRefusedIfThePlanDropsValues) {
   for (const string net : {"lenet", "recurrent"}) {
     OpenSolver solver(SolverFor(ReadNet(net), "hybrid"));
     solver.Step(1);
@@ -181,14 +181,14 @@ TEST(PlannedBackwards, OfSomeLayersAreRefusedWhereThePlanGivesValuesUp) {
   }
 }
 
-TEST(PlannedBackwards, OfSomeLayersWantDerivatives) {
+TEST(PlannedBackwards, PartialNeedDerivatives) {
   OpenSolver solver(SolverFor(ReadNet("lenet"), "keep"));
   solver.Step(1);
   solver.net()->Forward();
   EXPECT_ERROR(solver.net()->BackwardFrom(3), "write the derivatives of its tops before");
 }
 
-TEST(PlannedBackwards, OfSomeLayersWantTheParametersOfTheForward) {
+TEST(PlannedBackwards, PartialNeedTheParametersOfTheForward) {
   OpenSolver solver(SolverFor(ReadNet("lenet"), "keep"));
   solver.Step(1);
   EXPECT_ERROR(solver.net()->BackwardFrom(3), "needs a forward just before it");

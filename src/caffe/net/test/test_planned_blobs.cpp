@@ -1,4 +1,4 @@
-// What users write into and read from the blobs of a planned net, between passes and after its end.
+// Reading and writing blobs of a planned net, between passes and after the net is destroyed.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@
 namespace caffe {
 namespace {
 
-/// Values that a pass has dropped, to compute them again in backward, are gone in between.
+/// Values that a pass has dropped, to be recomputed in backward, cannot be read in between.
 #define SKIP_WHERE_VALUES_ARE_DROPPED()                                           \
   if (layrub::testing::Recomputes(GetParam())) {                                  \
     GTEST_SKIP() << "strategy " << GetParam() << " drops what is looked at here"; \
@@ -49,7 +49,7 @@ const char kInPlaceOnInput[] = R"(
   layer { name: "loss" type: "TanH" bottom: "ip" top: "loss" loss_weight: 1 }
 )";
 
-/// Three blocks; the first outputs are away from the device while the others run.
+/// Three blocks. The first outputs are off the device while the others run.
 const char kDeep[] = R"(
   layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 4 dim: 3 dim: 12 dim: 12 } } }
   layer { name: "conv1" type: "Convolution" bottom: "data" top: "conv1"
@@ -64,7 +64,7 @@ const char kDeep[] = R"(
 
 class PlannedBlobs : public ::testing::TestWithParam<string> {};
 
-TEST_P(PlannedBlobs, TakeANewInputAlsoWhereALayerRunsInPlaceOnIt) {
+TEST_P(PlannedBlobs, UseANewInputThatALayerOverwritesInPlace) {
   Net<float> plain(ParseNet(kInPlaceOnInput)), net(ParseNet(kInPlaceOnInput));
   net.ShareTrainedLayersWith(&plain);
   ASSERT_TRUE(net.Place(Options(GetParam())).ok());
@@ -81,8 +81,8 @@ TEST_P(PlannedBlobs, TakeANewInputAlsoWhereALayerRunsInPlaceOnIt) {
   }
 }
 
-/// An unplanned pass leaves views with the memory of what they show.
-TEST_P(PlannedBlobs, TakeANewInputAlsoWhereLayersRunInPlaceOnViewsOfIt) {
+/// After an unplanned pass, views have the memory of their bottoms.
+TEST_P(PlannedBlobs, UseANewInputWhoseViewsAreOverwrittenInPlace) {
   const NetParameter param = ParseNet(R"(
     layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 4 dim: 3 dim: 2 } } }
     layer { name: "flat" type: "Flatten" bottom: "data" top: "flat" }
@@ -109,7 +109,7 @@ TEST_P(PlannedBlobs, TakeANewInputAlsoWhereLayersRunInPlaceOnViewsOfIt) {
   }
 }
 
-TEST_P(PlannedBlobs, TakeWhatIsWrittenBetweenForwardAndBackward) {
+TEST_P(PlannedBlobs, UseValuesWrittenBetweenForwardAndBackward) {
   SKIP_WHERE_VALUES_ARE_DROPPED();
   Net<float> plain(ParseNet(kDeep)), net(ParseNet(kDeep));
   net.ShareTrainedLayersWith(&plain);
@@ -128,9 +128,9 @@ TEST_P(PlannedBlobs, TakeWhatIsWrittenBetweenForwardAndBackward) {
   }
 }
 
-/// Also into a value of which a copy is on its way to the host when the forward ends: it is on the
-/// device still, and comes back from the host in the backward.
-TEST_P(PlannedBlobs, TakeWhatIsWrittenIntoAValueThatIsLeavingTheDevice) {
+/// Writes into a value whose offload is pending when the forward ends. It is still on the device,
+/// and is prefetched from the host in the backward.
+TEST_P(PlannedBlobs, UseValuesWrittenDuringTheirOffload) {
   const NetParameter param = ParseNet(R"(
     layer { name: "data" type: "DummyData" top: "data"
             dummy_data_param { shape { dim: 4 dim: 3 dim: 12 dim: 12 }
@@ -158,7 +158,7 @@ TEST_P(PlannedBlobs, TakeWhatIsWrittenIntoAValueThatIsLeavingTheDevice) {
   EXPECT_TRUE(SameBits(Gradients(net), Gradients(plain)));
 }
 
-TEST_P(PlannedBlobs, AddGradientsUpFromWhereTheyWereLastCleared) {
+TEST_P(PlannedBlobs, AccumulateGradientsSinceTheyWereCleared) {
   Net<float> plain(ParseNet(kDeep)), net(ParseNet(kDeep));
   net.ShareTrainedLayersWith(&plain);
   ASSERT_TRUE(net.Place(Options(GetParam())).ok());
@@ -181,7 +181,7 @@ TEST_P(PlannedBlobs, AddGradientsUpFromWhereTheyWereLastCleared) {
   EXPECT_TRUE(SameBits(Gradients(net), Gradients(plain)));
 }
 
-TEST_P(PlannedBlobs, TakeTheDerivativeThatTheUserPutsIntoAnOutput) {
+TEST_P(PlannedBlobs, UseTheDerivativeThatTheUserWritesIntoAnOutput) {
   string text = string("force_backward: true ") + kDeep;
   text.replace(text.find("loss_weight: 1"), 14, "");
   const string last = ParseNet(text).layer().rbegin()->top(0);
@@ -206,7 +206,7 @@ TEST_P(PlannedBlobs, TakeTheDerivativeThatTheUserPutsIntoAnOutput) {
   }
 }
 
-TEST_P(PlannedBlobs, SayThatTheirNetWasPlannedForItsForwardOnly) {
+TEST_P(PlannedBlobs, SayThatATestPlanHasNoBackward) {
   NetParameter param = ParseNet(string("force_backward: true ") + kDeep);
   param.mutable_state()->set_phase(TEST);
   Net<float> net(param);
@@ -216,7 +216,7 @@ TEST_P(PlannedBlobs, SayThatTheirNetWasPlannedForItsForwardOnly) {
                "plan of a net in the TEST phase has no backward. Run the forward in parts");
 }
 
-TEST_P(PlannedBlobs, GiveTheMemoryOfUnplannedPassesBack) {
+TEST_P(PlannedBlobs, FreeTheMemoryOfUnplannedPasses) {
   Net<float> net(ParseNet(kDeep));
   Fill(net.input_blobs()[0]->count(), 1, net.input_blobs()[0]->mutable_cpu_data());
   layrub::Pool& pool = Caffe::mode() == Caffe::GPU ? Caffe::device().pool() : layrub::Pool::Cpu();
@@ -230,7 +230,7 @@ TEST_P(PlannedBlobs, GiveTheMemoryOfUnplannedPassesBack) {
   EXPECT_EQ(pool.used(), planned);
 }
 
-TEST_P(PlannedBlobs, AreCopiedOutByTheirOwnSizeWhereTheyWereLargerOnce) {
+TEST_P(PlannedBlobs, AreCopiedOutInTheirCurrentSize) {
   SKIP_WHERE_VALUES_ARE_DROPPED();
   Net<float> net(ParseNet(kInPlaceOnInput));
   Blob<float>* data = net.input_blobs()[0];
@@ -244,7 +244,7 @@ TEST_P(PlannedBlobs, AreCopiedOutByTheirOwnSizeWhereTheyWereLargerOnce) {
   EXPECT_TRUE(SameBits(Values(*data), seen));
 }
 
-TEST_P(PlannedBlobs, KeepTheirValuesForThoseWhoShareThemAfterTheNetsEnd) {
+TEST_P(PlannedBlobs, KeepSharedValuesAfterTheNetIsDestroyed) {
   Blob<float> mine(4, 8, 1, 1);
   vector<float> expected;
   {
@@ -258,7 +258,7 @@ TEST_P(PlannedBlobs, KeepTheirValuesForThoseWhoShareThemAfterTheNetsEnd) {
   EXPECT_TRUE(SameBits(Values(mine), expected));
 }
 
-TEST_P(PlannedBlobs, KeepParametersForThoseWhoHoldThemOrTheirLayerAfterTheNetsEnd) {
+TEST_P(PlannedBlobs, KeepParametersHeldByOthersAfterTheNetIsDestroyed) {
   shared_ptr<Blob<float>> parameter;
   shared_ptr<Layer<float>> layer;
   vector<float> expected, of_layer;
@@ -274,7 +274,7 @@ TEST_P(PlannedBlobs, KeepParametersForThoseWhoHoldThemOrTheirLayerAfterTheNetsEn
   EXPECT_TRUE(SameBits(Values(*layer->blobs()[0]), of_layer));
 }
 
-TEST_P(PlannedBlobs, AreNotCopiedAtTheNetsEndForNobody) {
+TEST_P(PlannedBlobs, AreNotCopiedWhenTheNetIsDestroyedUnlessHeld) {
   int64_t used = 0;
   {
     Net<float> net(ParseNet(kDeep));
@@ -294,7 +294,7 @@ TEST_P(PlannedBlobs, SayThatABackwardNeedsAForwardBeforeIt) {
   EXPECT_ERROR(net.Backward(), "needs a Forward\\(\\) just before it");
 }
 
-TEST_P(PlannedBlobs, AreSharedBetweenTwoPlannedNetsAlsoAfterTheFirstOnesEnd) {
+TEST_P(PlannedBlobs, StaySharedByTwoPlannedNetsAfterOneIsDestroyed) {
   NetParameter test_param = ParseNet(kDeep);
   test_param.mutable_state()->set_phase(TEST);
   Net<float> test(test_param);
@@ -326,7 +326,7 @@ TEST_P(PlannedBlobs, AreSharedBetweenTwoPlannedNetsAlsoAfterTheFirstOnesEnd) {
   EXPECT_EQ(run(&test), expected);
 }
 
-TEST_P(PlannedBlobs, ShowTheUsersOwnMemoryAlsoThroughViewsAndInPlaceLayers) {
+TEST_P(PlannedBlobs, ShowTheUsersMemoryThroughViewsAndInPlaceLayers) {
   const string text = string(kInPlaceOnInput) + R"(
     layer { name: "more" type: "TanH" bottom: "data" top: "more" loss_weight: 0.5 }
   )";
@@ -342,7 +342,7 @@ TEST_P(PlannedBlobs, ShowTheUsersOwnMemoryAlsoThroughViewsAndInPlaceLayers) {
   }
 }
 
-TEST_P(PlannedBlobs, WeighLossesOfSplitTops) {
+TEST_P(PlannedBlobs, WeightLossesOfSplitTops) {
   string text = string(kDeep) + R"(
     layer { name: "split" type: "Split" bottom: "conv1" top: "s1" top: "s2" loss_weight: 0.25 loss_weight: 0 }
     layer { name: "more" type: "TanH" bottom: "s2" top: "more" loss_weight: 0.5 }
@@ -367,7 +367,7 @@ TEST_P(PlannedBlobs, WeighLossesOfSplitTops) {
 INSTANTIATE_TEST_SUITE_P(EveryStrategy, PlannedBlobs, ::testing::ValuesIn(layrub::StrategyNames()),
                          [](const auto& test) { return test.param; });
 
-TEST(PlannedBlobsErrors, NeverGiveZerosForAValueThatAPlanHasDropped) {
+TEST(PlannedBlobsErrors, ReadingADroppedValueNeverGivesZeros) {
   Net<float> net(ParseNet(kDeep));
   ASSERT_TRUE(net.Place(Options("hybrid")).ok());
   net.ForwardBackward();
@@ -381,8 +381,8 @@ TEST(PlannedBlobsErrors, NeverGiveZerosForAValueThatAPlanHasDropped) {
   EXPECT_GT(net.blob_by_name("conv3")->asum_data(), 0);
 }
 
-/// Whatever the budget, and also where making them again costs less than copying them.
-TEST(KeptBlobs, CanBeReadBetweenThePasses) {
+/// For any budget, also if recomputing them costs less than copying them.
+TEST(KeptBlobs, CanBeReadBetweenPasses) {
   for (const char* name : {"conv1", "conv2", "conv3", "pool"}) {
     NetParameter param = ParseNet(kDeep);  // with a last block that needs most of the memory
     param.mutable_layer(3)->mutable_convolution_param()->set_num_output(64);
@@ -409,7 +409,7 @@ TEST(KeptBlobs, CanBeReadBetweenThePasses) {
 
 class LateSource : public ::testing::TestWithParam<string> {};
 
-TEST_P(LateSource, MayChangeItsShapeAfterLayersThatHaveRunUnderThePlan) {
+TEST_P(LateSource, MayChangeItsShapeInAPlannedPass) {
   SKIP_WHERE_VALUES_ARE_DROPPED();
   const NetParameter param = ParseNet(R"(
     layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 2 dim: 2 dim: 6 dim: 6 } } }
@@ -463,7 +463,7 @@ class DebugLines : public google::LogSink {
   const InfoLines info_;
 };
 
-TEST_P(LateSource, DebugInfoSaysTheSameWithAndWithoutAPlan) {
+TEST_P(LateSource, DebugInfoIsTheSameWithAndWithoutAPlan) {
   for (const string& name : SmallNets()) {
     vector<string> expected;
     for (const string& strategy : {string(), GetParam()}) {

@@ -1,5 +1,5 @@
-// Operations that a GPU repeats without their layers being asked give what the layers give. On a
-// device that launches no kernels nothing is repeated.
+// Operations that a GPU replays without calling their layers give the same results as the layers.
+// On a device that launches no kernels nothing is replayed.
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
@@ -29,7 +29,7 @@ struct Trained {
   int64_t repeated = 0;
 };
 
-/// What `act` does to a solver, with or without captures.
+/// Applies `act` to a solver, with or without captures, and returns the result.
 template <typename Act>
 Trained Train(const SolverParameter& param, bool captures, Act act) {
   OpenSolver solver(param);
@@ -64,7 +64,7 @@ void ExpectTheSame(const Trained& with, const Trained& without) {
 
 class PlannedCaptures : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
-TEST_P(PlannedCaptures, GiveTheBitsOfLayersThatAreAsked) {
+TEST_P(PlannedCaptures, GiveTheSameBitsAsCallingTheLayers) {
   const auto& [net, strategy] = GetParam();
   const SolverParameter param = Changing(ReadNet(net), strategy);
   const Trained with = Train(param, true);
@@ -87,17 +87,17 @@ INSTANTIATE_TEST_SUITE_P(EveryNet, PlannedCaptures,
                            return name;
                          });
 
-TEST(PlannedCaptures, ListensToGradientsThatWereClearedOrNot) {
+TEST(PlannedCaptures, DependOnWhetherGradientsWereCleared) {
   SolverParameter param = Changing(ReadNet("mini_resnet"), "keep");
   param.set_iter_size(3);
   const Trained with = Train(param, true);
   ExpectTheSame(with, Train(param, false));
   const Trained of_one = Train(Changing(ReadNet("mini_resnet"), "keep"), true);
-  // The first pass of an iteration begins the gradients, the others add to them.
+  // The first pass of an iteration overwrites the gradients, the others add to them.
   EXPECT_EQ(with.repeated > of_one.repeated, GpuRepeats());
 }
 
-TEST(PlannedCaptures, AskLayersWhereSomebodyIsCalledInBetween) {
+TEST(PlannedCaptures, AreNotReplayedIfACallbackIsCalledBetweenLayers) {
   class Watcher : public Net<float>::Callback {
    public:
     int calls = 0;
@@ -117,13 +117,13 @@ TEST(PlannedCaptures, AskLayersWhereSomebodyIsCalledInBetween) {
   const SolverParameter param = Changing(ReadNet("lenet"), "keep");
   const Trained with = Train(param, true, act);
   ExpectTheSame(with, Train(param, false, act));
-  EXPECT_LE(repeated[1], repeated[0]);  // 0 where it had to be planned again
+  EXPECT_LE(repeated[1], repeated[0]);  // 0 if it had to be planned again
   EXPECT_EQ(repeated[0] > 0, GpuRepeats());
   EXPECT_GT(watcher.calls, 0);
 }
 
-/// Halves the gradients of some layers as soon as their backward has ended, and notes how many
-/// operations have been repeated by then.
+/// Halves the gradients of some layers right after their backward, and notes how many operations
+/// have been replayed by then.
 class Halver : public ParameterCallback<float> {
  public:
   Halver(Net<float>* net, std::vector<string> layers) : net_(net), layers_(std::move(layers)) {}
@@ -145,9 +145,9 @@ class Halver : public ParameterCallback<float> {
   const std::vector<string> layers_;
 };
 
-TEST(PlannedCaptures, GoOnBetweenLayersAtWhichAParameterCallbackActs) {
-  // In the order of the backward. Accuracy and data have none; the scale is fused with its
-  // neighbours; between the last three there is something to repeat.
+TEST(PlannedCaptures, AreReplayedBetweenLayersOfAParameterCallback) {
+  // In the order of the backward. Accuracy and data have no backward; the scale is fused with its
+  // neighbours; between the last three there are operations to replay.
   const std::vector<string> names = {"accuracy", "res4a/scale", "res2a", "conv1", "data"};
   for (const int iter_size : {1, 2}) {
     SolverParameter param = Changing(ReadNet("mini_resnet"), "keep");
@@ -175,7 +175,7 @@ TEST(PlannedCaptures, GoOnBetweenLayersAtWhichAParameterCallbackActs) {
   }
 }
 
-TEST(PlannedCaptures, FollowMemoryThatMoves) {
+TEST(PlannedCaptures, AreMadeAgainWhenSharedMemoryMoves) {
   // A test net that needs more than the training net moves the memory that both share.
   const auto act = [](OpenSolver* solver) {
     solver->Step(4);
@@ -206,7 +206,7 @@ TEST(PlannedCaptures, FollowMemoryThatMoves) {
   EXPECT_EQ(with.repeated > 0, GpuRepeats());
 }
 
-/// Copies, and fails in one of its passes.
+/// Copies its bottom, and fails in one of its passes.
 class FailingCopyLayer : public Layer<float> {
  public:
   explicit FailingCopyLayer(const LayerParameter& param) : Layer<float>(param) {}
@@ -220,7 +220,7 @@ class FailingCopyLayer : public Layer<float> {
     traits.declared = traits.capturable = true;
     traits.forward.reads = {BottomData(0)};
     traits.forward.writes = {TopData(0)};
-    OperandForm backward;
+    OperandVariant backward;
     backward.name = "copy";
     backward.reads = {TopDiff(0)};
     backward.writes = {BottomDiff(0)};
@@ -248,7 +248,7 @@ LayerRegisterer<float> register_failing("TestFailingCopy", [](const LayerParamet
   return shared_ptr<Layer<float>>(new FailingCopyLayer(param));
 });
 
-TEST(PlannedCaptures, EndWithAPassThatFails) {
+TEST(PlannedCaptures, SurviveAPassThatFails) {
   const NetParameter net = ParseNet(R"(
     layer { name: "data" type: "DummyData" top: "x" dummy_data_param {
             shape { dim: 4 dim: 6 } data_filler { type: "gaussian" } } }

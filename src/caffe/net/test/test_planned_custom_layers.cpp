@@ -1,5 +1,4 @@
-// Users' own layers, which declare nothing of their memory, give under a plan what they give
-// without.
+// Users' own layers without traits give the same results with and without a plan.
 #include <stdexcept>
 
 #include "caffe/layers/base_data_layer.hpp"
@@ -8,7 +7,7 @@
 namespace caffe {
 namespace {
 
-/// Doubles its bottom, as a layer written for Caffe does it: in place too, no traits.
+/// Doubles its bottom like a layer written for Caffe: may run in place, has no traits.
 class DoubleLayer : public Layer<float> {
  public:
   using Layer<float>::Layer;
@@ -35,8 +34,7 @@ LayerRegisterer<float> register_double("TestDouble", [](const LayerParameter& pa
   return shared_ptr<Layer<float>>(new DoubleLayer(param));
 });
 
-/// sum x^4 / 4, with the derivative left in the bottom's diff by forward, as Caffe's hinge loss
-/// does.
+/// sum x^4 / 4. The forward leaves the derivative in the bottom's diff, like Caffe's hinge loss.
 class EarlyGradientLossLayer : public Layer<float> {
  public:
   using Layer<float>::Layer;
@@ -105,7 +103,7 @@ LayerRegisterer<float> register_throwing("TestThrowing", [](const LayerParameter
   return shared_ptr<Layer<float>>(new ThrowingLayer(param));
 });
 
-/// Sources as users write them: values set once, at set-up; and memory of the layer's own.
+/// Sources as users write them. This one sets its values once, at set-up.
 class OnceSourceLayer : public Layer<float> {
  public:
   using Layer<float>::Layer;
@@ -233,7 +231,7 @@ TEST_P(CustomLayers, RunInPlace) {
       With("layer { name: 'double' type: 'TestDouble' bottom: 'ip1' top: 'ip1' }"));
 }
 
-TEST_P(CustomLayers, AreFollowedByALayerInPlace) {
+TEST_P(CustomLayers, MayBeFollowedByAnInPlaceLayer) {
   ExpectTheBitsOfUnplannedTraining(With(R"(
     layer { name: "double" type: "TestDouble" bottom: "ip1" top: "a" }
     layer { name: "relu" type: "ReLU" bottom: "a" top: "a" }
@@ -247,7 +245,7 @@ TEST_P(CustomLayers, AreFollowedByALayerInPlace) {
     layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: "loss" })"));
 }
 
-TEST_P(CustomLayers, OverwriteAValueThatTheLayerBelowWouldHaveUsed) {
+TEST_P(CustomLayers, MayOverwriteAValueThatTheLayerBelowUses) {
   ExpectTheBitsOfUnplannedTraining(With(R"(
     layer { name: "tanh" type: "TanH" bottom: "ip1" top: "ip1" }
     layer { name: "double" type: "TestDouble" bottom: "ip1" top: "ip1" })"));
@@ -265,7 +263,7 @@ TEST_P(CustomLayers, MayLeaveADerivativeInForwardForBackward) {
     layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip3" bottom: "label" top: "loss" })"));
 }
 
-TEST_P(CustomLayers, MayBeSourcesThatFillTheirTopsOnceOrInMemoryOfTheirOwn) {
+TEST_P(CustomLayers, MayBeSourcesThatFillTopsOnceOrUseTheirOwnMemory) {
   for (const char* type : {"TestOnceSource", "TestOwnMemorySource", "TestOwnMemoryData"}) {
     for (const char* in_place :
          {"", "layer { name: 'tanh' type: 'TanH' bottom: 'own' top: 'own' }"}) {
@@ -282,7 +280,7 @@ TEST_P(CustomLayers, MayBeSourcesThatFillTheirTopsOnceOrInMemoryOfTheirOwn) {
   }
 }
 
-TEST_P(CustomLayers, MayHaveTheirTopInMemoryOfTheirOwn) {
+TEST_P(CustomLayers, MayHaveTheirTopInTheirOwnMemory) {
   for (const char* top : {"a", "ip1"}) {
     ExpectTheBitsOfUnplannedTraining(
         With(string("layer { name: 'double' type: 'TestOwnMemoryDouble' bottom: 'ip1' top: '") +

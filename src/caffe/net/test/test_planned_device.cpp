@@ -1,5 +1,5 @@
-// What plans have to do with the device that they run on: its memory, its libraries, and when the
-// host waits for it. On an emulated device, whatever device other tests run on.
+// How plans use their device: its memory, its libraries, and when the host waits for it. Always on
+// an emulated device.
 #include <memory>
 
 #include "caffe/solvers/test/parallel_training.hpp"
@@ -14,9 +14,9 @@ namespace {
 constexpr int64_t kContext = int64_t{6} << 20;
 constexpr int64_t kLibraries = int64_t{9} << 20;
 
-std::vector<LibraryWorkspace> workspaces_seen;
+std::vector<LibraryWorkspace> algorithms_seen;
 
-/// Copies its bottom; sees where a library would work that it called.
+/// Copies its bottom, and notes the workspace that a library would use.
 class LibraryCallLayer : public Layer<float> {
  public:
   using Layer<float>::Layer;
@@ -28,12 +28,12 @@ class LibraryCallLayer : public Layer<float> {
  protected:
   void Forward_cpu(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
     top[0]->CopyFrom(*bottom[0]);
-    workspaces_seen.push_back(library_workspace());
+    algorithms_seen.push_back(library_workspace());
   }
   void Backward_cpu(const vector<Blob<float>*>& top, const vector<bool>&,
                     const vector<Blob<float>*>& bottom) override {
     bottom[0]->CopyFrom(*top[0], true);
-    workspaces_seen.push_back(library_workspace());
+    algorithms_seen.push_back(library_workspace());
   }
 };
 LayerRegisterer<float> register_call("TestLibraryCall", [](const LayerParameter& param) {
@@ -43,7 +43,7 @@ LayerRegisterer<float> register_call("TestLibraryCall", [](const LayerParameter&
 class PlannedDeviceTest : public ::testing::Test {
  protected:
   void SetUp() override { Use(int64_t{4} << 30); }
-  /// Goes on on a device of so many bytes, of which so many go elsewhere.
+  /// Switches to a device of `bytes`, of which the context and libraries take some.
   void Use(int64_t bytes, int64_t context_bytes = 0, int64_t library_bytes = 0) {
     scope_.reset();
     device_ = std::make_unique<layrub::EmulatedDevice>(bytes, context_bytes, library_bytes);
@@ -54,7 +54,7 @@ class PlannedDeviceTest : public ::testing::Test {
   std::unique_ptr<DeviceScope> scope_;
 };
 
-/// How often the host waits for the device in an iteration, but between passes.
+/// Returns how often the host waits for the device in an iteration, except between passes.
 int64_t ReadsOfAnIteration(const SolverParameter& param, const layrub::EmulatedDevice& device) {
   constexpr int kIterations = 3;
   OpenSolver solver(param);
@@ -66,7 +66,7 @@ int64_t ReadsOfAnIteration(const SolverParameter& param, const layrub::EmulatedD
   return reads / kIterations;
 }
 
-/// Sees whether the host waits for the device between the backward and the last update.
+/// Notes whether the host waits for the device between the backward and the last update.
 class WatchfulSolver : public OpenSolver {
  public:
   WatchfulSolver(const SolverParameter& param, const layrub::EmulatedDevice& device)
@@ -87,7 +87,7 @@ class WatchfulSolver : public OpenSolver {
   int64_t reads_ = 0;
 };
 
-TEST_F(PlannedDeviceTest, TheHostWaitsForNothingBeforeAnIterationsEnd) {
+TEST_F(PlannedDeviceTest, HostDoesNotWaitBeforeAnIterationEnds) {
   const Items items;
   for (const std::string& strategy : layrub::StrategyNames()) {
     SolverParameter param = SolverFor(items.Net(4), strategy);
@@ -98,7 +98,7 @@ TEST_F(PlannedDeviceTest, TheHostWaitsForNothingBeforeAnIterationsEnd) {
   }
 }
 
-TEST_F(PlannedDeviceTest, LibrariesWorkInThePlansOwnBytes) {
+TEST_F(PlannedDeviceTest, LibrariesUseAWorkspaceInThePlan) {
   const NetParameter net = ParseNet(R"(
     layer { name: "data" type: "DummyData" top: "data" dummy_data_param {
       shape { dim: 2 dim: 3 } data_filler { type: "constant" value: 1 } } }
@@ -107,7 +107,7 @@ TEST_F(PlannedDeviceTest, LibrariesWorkInThePlansOwnBytes) {
     layer { name: "call" type: "TestLibraryCall" bottom: "ip" top: "call" loss_weight: 1 })");
   for (const std::string& strategy : layrub::StrategyNames()) {
     OpenSolver solver(SolverFor(net, strategy));
-    workspaces_seen.clear();
+    algorithms_seen.clear();
     solver.Step(2);
     const layrub::Graph& graph = solver.net()->planned()->graph();
     const auto found =
@@ -116,19 +116,19 @@ TEST_F(PlannedDeviceTest, LibrariesWorkInThePlansOwnBytes) {
     ASSERT_NE(found, graph.tensors.end());
     EXPECT_EQ(found->bytes, device_->library_workspace_bytes());
     EXPECT_TRUE(found->is_state());
-    ASSERT_EQ(workspaces_seen.size(), 4u) << strategy;
+    ASSERT_EQ(algorithms_seen.size(), 4u) << strategy;
     const auto id = static_cast<layrub::TensorId>(found - graph.tensors.begin());
-    for (const LibraryWorkspace& seen : workspaces_seen) {
+    for (const LibraryWorkspace& seen : algorithms_seen) {
       EXPECT_EQ(seen.memory, solver.net()->planned()->executor().Address(id));
       EXPECT_EQ(seen.bytes, found->bytes);
     }
     EXPECT_EQ(library_workspace().memory, nullptr) << "only while an operation runs";
     solver.net()->ForwardFrom(0);
-    EXPECT_EQ(workspaces_seen.back().memory, nullptr) << "nor without a plan";
+    EXPECT_EQ(algorithms_seen.back().memory, nullptr) << "nor without a plan";
   }
 }
 
-TEST_F(PlannedDeviceTest, ABudgetIsNoMoreThanTheDeviceHas) {
+TEST_F(PlannedDeviceTest, BudgetIsLimitedByTheDevice) {
   Use(int64_t{8} << 20, 0, int64_t{1} << 20);
   PlacementParameter parameter;
   for (const auto& [given, mib] : {std::pair("6MiB", 6), std::pair("1GiB", 8)}) {
@@ -140,7 +140,7 @@ TEST_F(PlannedDeviceTest, ABudgetIsNoMoreThanTheDeviceHas) {
   }
 }
 
-TEST_F(PlannedDeviceTest, OnACpuLibrariesNeedNone) {
+TEST_F(PlannedDeviceTest, LibrariesNeedNoWorkspaceOnACpu) {
   Caffe::set_mode(Caffe::CPU);
   OpenSolver solver(SolverFor(ReadNet("lenet"), "keep"));
   solver.Step(1);
@@ -148,7 +148,7 @@ TEST_F(PlannedDeviceTest, OnACpuLibrariesNeedNone) {
     EXPECT_NE(tensor.name, "library_workspace");
 }
 
-TEST_F(PlannedDeviceTest, PlanningAgainCountsOnTheBytesOfThePlanBefore) {
+TEST_F(PlannedDeviceTest, PlanningAgainMayUseTheBytesOfTheOldPlan) {
   const SolverParameter param = SolverFor(ReadNet("mini_resnet"), "auto");
   const int64_t keep = [&] {
     OpenSolver solver(SolverFor(ReadNet("mini_resnet"), "keep"));
@@ -171,7 +171,7 @@ layrub::Status PlaceWithin(SolverParameter param, int64_t bytes, int64_t* planne
   return status;
 }
 
-TEST_F(PlannedDeviceTest, TheContextAndLibrariesAreInTheBudget) {
+TEST_F(PlannedDeviceTest, BudgetIncludesContextAndLibraries) {
   SolverParameter param = SolverFor(ReadNet("mini_resnet"), "hybrid");
   *param.add_test_net_param() = ReadNet("mini_resnet");
   param.mutable_test_net_param(0)->mutable_state()->set_phase(TEST);
@@ -195,7 +195,7 @@ TEST_F(PlannedDeviceTest, TheContextAndLibrariesAreInTheBudget) {
   EXPECT_EQ(planned, alone);
 }
 
-TEST_F(PlannedDeviceTest, PlanningAgainLeavesTheContextAndLibrariesTheirBytes) {
+TEST_F(PlannedDeviceTest, PlanningAgainLeavesBytesForContextAndLibraries) {
   Use(int64_t{1} << 30, kContext, kLibraries);
   SolverParameter param = SolverFor(ReadNet("mini_resnet"), "auto");
   constexpr int64_t kPlans = int64_t{2} << 20;

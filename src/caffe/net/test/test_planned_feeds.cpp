@@ -1,5 +1,5 @@
-// Sources under a plan for a device: their batches wait in memory of the host and reach the planned
-// tops over the load lane, whatever users' layers make of that. On an emulated device.
+// Sources under a plan for a device. Their batches wait in host memory and are copied to the
+// planned tops on the load lane, whatever users' layers do. On an emulated device.
 #include <unistd.h>
 
 #include <filesystem>
@@ -26,8 +26,8 @@ namespace {
 
 constexpr int kSteps = 6;
 
-/// Batches of the user's: images and labels that count on. data_param's batch_size is the values of
-/// an image; from batch rand_skip on there are half as many images.
+/// Batches of a user: images and labels with consecutive numbers. data_param's batch_size is the
+/// number of values of an image. From batch rand_skip on there are half as many images.
 class CountingDataLayer : public BasePrefetchingDataLayer<float> {
  public:
   explicit CountingDataLayer(const LayerParameter& param)
@@ -69,7 +69,7 @@ class CountingDataLayer : public BasePrefetchingDataLayer<float> {
   int batches_ = 0;
 };
 
-/// The same, with a forward of its own for each device, written as for Caffe.
+/// The same with its own forward for each device, as written for Caffe.
 class OwnForwardDataLayer : public CountingDataLayer {
  public:
   using CountingDataLayer::CountingDataLayer;
@@ -85,7 +85,7 @@ class OwnForwardDataLayer : public CountingDataLayer {
   }
 };
 
-/// The same; fills the host's side of its tops on any device.
+/// The same, but fills the host's side of its tops on any device.
 class HostForwardDataLayer : public CountingDataLayer {
  public:
   using CountingDataLayer::CountingDataLayer;
@@ -108,7 +108,7 @@ LayerRegisterer<float> register_counting("TestCountingData", Make<CountingDataLa
 LayerRegisterer<float> register_own("TestOwnForwardData", Make<OwnForwardDataLayer>);
 LayerRegisterer<float> register_host("TestHostForwardData", Make<HostForwardDataLayer>);
 
-/// A source at the start and one that comes when others have given bytes back.
+/// A net with a source at the start, and one that runs after other tensors have freed bytes.
 NetParameter NetOf(const string& type, const string& data_param = "prefetch: 2") {
   const string source = "type: '" + type + "' data_param { " + data_param + " } }";
   return ParseNet("layer { name: 'data' top: 'data' top: 'label' " + source + R"(
@@ -133,7 +133,7 @@ int Feeds(const layrub::Plan& plan) {
   }));
 }
 
-/// On the CPU, without a plan.
+/// Trains on the CPU, without a plan.
 vector<float> TrainUnplanned(const NetParameter& net) {
   const DeviceScope scope(Caffe::chosen_device(), Caffe::CPU);
   OpenSolver solver(SolverFor(net));
@@ -167,12 +167,12 @@ class PlannedFeeds : public testing::TestWithParam<string> {
   const DeviceScope scope_{&device_, Caffe::GPU};
 };
 
-TEST_P(PlannedFeeds, BringTheBatchesInTheirOrder) {
+TEST_P(PlannedFeeds, BringBatchesInOrder) {
   for (const char* prefetch : {"prefetch: 1", "prefetch: 4"})
     ExpectTheBitsOfTheCpu(NetOf("TestCountingData", prefetch));
 }
 
-TEST_P(PlannedFeeds, TakeNothingOfTheDeviceAndMakeNobodyWait) {
+TEST_P(PlannedFeeds, TakeNoDeviceMemoryAndDoNotBlockTheHost) {
   SolverParameter param = SolverFor(NetOf("TestCountingData"), GetParam());
   param.mutable_placement()->set_deterministic(true);
   OpenSolver solver(param);
@@ -185,7 +185,7 @@ TEST_P(PlannedFeeds, TakeNothingOfTheDeviceAndMakeNobodyWait) {
   EXPECT_GT(device_.host_pool().used(), 0) << "pinned memory, for what is read ahead";
 }
 
-TEST_P(PlannedFeeds, LeaveLayersWithAForwardOfTheirOwnToDoAsTheyWish) {
+TEST_P(PlannedFeeds, RunLayersWithTheirOwnForward) {
   for (const char* type : {"TestOwnForwardData", "TestHostForwardData"})
     ExpectTheBitsOfTheCpu(NetOf(type));
 }
@@ -194,7 +194,7 @@ TEST_P(PlannedFeeds, MayBringBatchesOfAnotherShape) {
   ExpectTheBitsOfTheCpu(NetOf("TestCountingData", "prefetch: 2 rand_skip: 3"));
 }
 
-/// The sources of a net of NetOf have loaded what comes next.
+/// Waits until the sources of a net of NetOf have loaded their next batches.
 void AwaitBatches(OpenSolver* solver) {
   for (const char* source : {"data", "late"}) {
     boost::static_pointer_cast<CountingDataLayer>(solver->net()->layer_by_name(source))
@@ -202,7 +202,7 @@ void AwaitBatches(OpenSolver* solver) {
   }
 }
 
-/// Steps one by one, each when the batch after the next is there.
+/// Makes single steps, each when the batch after the next is loaded.
 void StepSlowly(OpenSolver* solver, int steps) {
   for (int i = 0; i < steps; ++i) {
     AwaitBatches(solver);
@@ -210,7 +210,7 @@ void StepSlowly(OpenSolver* solver, int steps) {
   }
 }
 
-TEST_P(PlannedFeeds, BringTheNextBatchAheadWhereThereIsMemoryBesideThePlan) {
+TEST_P(PlannedFeeds, CopyTheNextBatchAheadIfMemoryIsLeft) {
   OpenSolver solver(SolverFor(NetOf("TestCountingData", "prefetch: 4"), GetParam()));
   StepSlowly(&solver, kSteps);
   const PlannedNet<float>& planned = *solver.net()->planned();
@@ -220,7 +220,7 @@ TEST_P(PlannedFeeds, BringTheNextBatchAheadWhereThereIsMemoryBesideThePlan) {
   EXPECT_TRUE(SameBits(TrainedState(&solver), TrainUnplanned(NetOf("TestCountingData"))));
 }
 
-TEST_P(PlannedFeeds, BringNothingAheadWhereThereIsNoMemory) {
+TEST_P(PlannedFeeds, CopyNothingAheadIfNoMemoryIsLeft) {
   SolverParameter param = SolverFor(NetOf("TestCountingData", "prefetch: 4"), GetParam());
   OpenSolver free(param);
   free.Step(1);
@@ -232,8 +232,8 @@ TEST_P(PlannedFeeds, BringNothingAheadWhereThereIsNoMemory) {
   EXPECT_TRUE(SameBits(TrainedState(&solver), TrainUnplanned(NetOf("TestCountingData"))));
 }
 
-/// The test net works in memory of the training net, which is made larger for it.
-TEST_P(PlannedFeeds, KeepToTheBudgetBesideATestNetThatNeedsMore) {
+/// The test net shares memory of the training net, which is enlarged for it.
+TEST_P(PlannedFeeds, KeepToTheBudgetWithALargerTestNet) {
   SolverParameter param = SolverFor(NetOf("TestCountingData", "prefetch: 4"), GetParam());
   *param.add_test_net_param() = ParseNet(R"(
     layer { name: "data" type: "DummyData" top: "data"
@@ -257,7 +257,7 @@ TEST_P(PlannedFeeds, KeepToTheBudgetBesideATestNetThatNeedsMore) {
   EXPECT_EQ(solver.net()->planned()->fed_ahead(), 0);
 }
 
-TEST_P(PlannedFeeds, BringNoBatchAheadForLongThatNobodyWants) {
+TEST_P(PlannedFeeds, StopCopyingAheadIfBatchesAreNotUsed) {
   OpenSolver solver(SolverFor(NetOf("TestOwnForwardData", "prefetch: 4"), GetParam()));
   StepSlowly(&solver, kSteps);
   EXPECT_EQ(solver.net()->planned()->fed_ahead(), 0);
@@ -267,7 +267,7 @@ TEST_P(PlannedFeeds, BringNoBatchAheadForLongThatNobodyWants) {
       << "what was taken for it is free again";
 }
 
-TEST_P(PlannedFeeds, BringTheBatchesOfARestoredSourceAndNotWhatWasAhead) {
+TEST_P(PlannedFeeds, BringBatchesOfARestoredSourceNotThoseCopiedAhead) {
   const NetParameter net = NetOf("TestCountingData", "prefetch: 4");
   const auto train = [&](const string& strategy) {
     OpenSolver solver(SolverFor(net, strategy));
@@ -301,7 +301,7 @@ TEST_P(PlannedFeeds, BringGeneratedDataOnce) {
 }
 
 #ifdef USE_HDF5
-TEST_P(PlannedFeeds, BringTheRowsOfFilesThatComeAndGo) {
+TEST_P(PlannedFeeds, BringRowsOfSeveralFiles) {
   const string folder = testing::TempDir() + "planned_feeds_" + std::to_string(getpid());
   std::filesystem::create_directories(folder);
   std::ofstream list(folder + "/list");
@@ -361,7 +361,7 @@ TEST_P(PlannedFeeds, BringImagesAndWindowsThatAreDrawnAtRandom) {
 }
 #endif
 
-TEST_P(PlannedFeeds, AreThereOnACpuOnlyInPlansForADevice) {
+TEST_P(PlannedFeeds, ExistOnACpuOnlyInPlansForADevice) {
   const DeviceScope scope(&device_, Caffe::CPU);
   const NetParameter net = NetOf("TestCountingData");
   const vector<float> state = TrainUnplanned(net);
@@ -386,8 +386,8 @@ class Reader : public Net<float>::Callback {
   const Net<float>* const net_;
 };
 
-TEST_P(PlannedFeeds, AreOverWhereSomebodyReadsATopWithinThePass) {
-  constexpr int kWidth = 40000;  // so much that a copy takes longer than what comes next
+TEST_P(PlannedFeeds, AreWaitedForWhenATopIsReadWithinThePass) {
+  constexpr int kWidth = 40000;  // so large that a copy takes longer than the next step
   const NetParameter net = ParseNet(R"(
     layer { name: "data" type: "TestCountingData" top: "data" top: "label"
             data_param { batch_size: 40000 } }

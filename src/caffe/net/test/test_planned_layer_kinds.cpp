@@ -1,6 +1,6 @@
-// Layers with an unusual hold on memory give under a plan what they give without: Parameter, whose
-// top is its parameter; Slice into one top, which shares its bottom's memory; Python, of which
-// nothing is known; convolutions of users, whose bodies are made of the functions for one image.
+// Layers with unusual memory use give the same with and without a plan: Parameter, whose top is its
+// parameter; Slice into one top, which shares its bottom's memory; Python layers, which have no
+// traits; convolutions of users, written with the functions for one image.
 #include <algorithm>
 
 #include "caffe/layers/conv_layer.hpp"
@@ -44,7 +44,7 @@ void ExpectSameUnderEveryPlan(const string& text) {
   }
 }
 
-// The parameter is read by two layers, one of them in place on a copy that Split makes.
+// Two layers read the parameter, one of them in place on a copy made by Split.
 const char kParameterNet[] = R"(
   layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 4 dim: 3 } } }
   layer { name: "w" type: "Parameter" top: "w" parameter_param { shape { dim: 4 dim: 3 } } }
@@ -144,8 +144,8 @@ TEST(PythonLayer, GivesTheSameUnderEveryPlanAndRunsOnce) {
   EXPECT_EQ(SquareBody::forwards, 2 * 3 * static_cast<int>(std::size(kStrategies)));
 }
 
-/// A convolution, in either direction, as users of Caffe write it: image after image, with the
-/// gradients of data and weights in one loop.
+/// A convolution or deconvolution as users of Caffe write it: image after image, with the gradients
+/// of data and weights in one loop.
 template <typename Base>
 class ImageLoop : public Base {
  public:
@@ -215,7 +215,7 @@ string ConvolutionNet(const string& prefix) {
          fillers + "} } layer { name: 'loss' type: 'TanH' bottom: 'c' top: 'loss' loss_weight: 1 }";
 }
 
-TEST(ConvolutionOfAUser, GivesWhatItsBaseGives) {
+TEST(ConvolutionOfAUser, GivesTheSameAsItsBase) {
   const auto base = Seeded(ConvolutionNet(""), ""), user = Seeded(ConvolutionNet("TestLoop"), "");
   const vector<float> expected = Pass(base.get(), 1), values = Pass(user.get(), 1);
   ASSERT_EQ(expected.size(), values.size());
@@ -227,7 +227,7 @@ TEST(ConvolutionOfAUser, GivesTheSameUnderEveryPlan) {
   ExpectSameUnderEveryPlan(ConvolutionNet("TestLoop"));
 }
 
-/// A subclass that adds to what its base does.
+/// A subclass that extends its base.
 class Added : public ConvolutionLayer<float> {
  public:
   using ConvolutionLayer<float>::ConvolutionLayer;
@@ -242,14 +242,14 @@ LayerRegisterer<float> register_added("TestAddedConvolution", [](const LayerPara
   return shared_ptr<Layer<float>>(new Added(param));
 });
 
-TEST(ConvolutionOfAUser, MayCallTheBodiesOfItsBase) {
+TEST(ConvolutionOfAUser, MayCallItsBase) {
   string text = ConvolutionNet("");
   const size_t at = text.find("'Convolution' bottom: 'a'");
   ASSERT_NE(at, string::npos);
   ExpectSameUnderEveryPlan(text.replace(at, 13, "'TestAddedConvolution'"));
 }
 
-/// What else a subclass may look at.
+/// A subclass that reads other members of its base.
 class Curious : public DeconvolutionLayer<float> {
  public:
   using DeconvolutionLayer<float>::DeconvolutionLayer;

@@ -1,4 +1,4 @@
-// What users see of a net under a plan: blobs, callbacks, partial passes, other nets' memory, new
+// How users see a net under a plan: blobs, callbacks, partial passes, other nets' memory, new
 // shapes.
 #include "caffe/net/test/growing_source.hpp"
 #include "caffe/net/test/training.hpp"
@@ -66,7 +66,7 @@ TEST_P(PlannedNetTest, KeepsTheInputsThatTheUserWroteFromPassToPass) {
   EXPECT_NE(net.ForwardBackward(), first);
 }
 
-TEST_P(PlannedNetTest, RunsPartialPassesWithoutThePlanAndGoesBackToIt) {
+TEST_P(PlannedNetTest, RunsPartialPassesUnplannedAndReturnsToThePlan) {
   Net<float> net(ParseNet(kInputNet));
   FillInput(&net);
   ASSERT_TRUE(net.Place(Options(GetParam())).ok());
@@ -82,7 +82,7 @@ TEST_P(PlannedNetTest, RunsPartialPassesWithoutThePlanAndGoesBackToIt) {
   EXPECT_TRUE(SameBits(Values(*net.blob_by_name("out")), out));
 }
 
-TEST_P(PlannedNetTest, PlansAnewWhenTheUserReshapesAnInput) {
+TEST_P(PlannedNetTest, PlansAgainWhenTheUserReshapesAnInput) {
   Net<float> net(ParseNet(kInputNet)), plain(ParseNet(kInputNet));
   net.ShareTrainedLayersWith(&plain);
   ASSERT_TRUE(net.Place(Options(GetParam())).ok());
@@ -98,7 +98,7 @@ TEST_P(PlannedNetTest, PlansAnewWhenTheUserReshapesAnInput) {
   EXPECT_TRUE(SameBits(Values(*net.output_blobs()[0]), Values(*plain.output_blobs()[0])));
 }
 
-TEST_P(PlannedNetTest, IsPlannedForTheShapesThatItsInputsHaveByThen) {
+TEST_P(PlannedNetTest, IsPlannedForTheCurrentShapesOfItsInputs) {
   Net<float> net(ParseNet(kInputNet)), plain(ParseNet(kInputNet));
   net.ShareTrainedLayersWith(&plain);
   for (Net<float>* each : {&net, &plain}) each->input_blobs()[0]->Reshape({3, 3, 9, 9});
@@ -111,7 +111,7 @@ TEST_P(PlannedNetTest, IsPlannedForTheShapesThatItsInputsHaveByThen) {
   EXPECT_EQ(net.params()[0]->asum_diff(), plain.params()[0]->asum_diff());
 }
 
-TEST_P(PlannedNetTest, RunsABackwardInPartsWhereABranchHasNone) {
+TEST_P(PlannedNetTest, RunsAPartialBackwardIfABranchHasNoBackward) {
   NetParameter param = ParseNet(string(kInputNet) + R"(
     layer { name: "aside" type: "Power" bottom: "ip" top: "aside" propagate_down: false }
   )");
@@ -135,7 +135,7 @@ TEST_P(PlannedNetTest, RunsABackwardInPartsWhereABranchHasNone) {
   EXPECT_TRUE(SameBits(gradients[1], gradients[0]));
 }
 
-TEST_P(PlannedNetTest, LeavesTheUsersOwnMemoryWhereItIs) {
+TEST_P(PlannedNetTest, LeavesMemoryOfTheUserInPlace) {
   vector<float> mine(2 * 3 * 6 * 6, 0.5f);
   Net<float> net(ParseNet(kInputNet));
   net.input_blobs()[0]->set_cpu_data(mine.data());
@@ -146,7 +146,7 @@ TEST_P(PlannedNetTest, LeavesTheUsersOwnMemoryWhereItIs) {
   EXPECT_NE(net.ForwardBackward(), half);
 }
 
-TEST_P(PlannedNetTest, SharesItsParametersWithOtherNetsAlsoAfterItsEnd) {
+TEST_P(PlannedNetTest, SharesParametersWithOtherNetsThatOutliveIt) {
   Net<float> other(ParseNet(kInputNet));
   FillInput(&other);
   float expected = 0;
@@ -203,7 +203,7 @@ INSTANTIATE_TEST_SUITE_P(EveryStrategy, PlannedNetTest,
                          ::testing::ValuesIn(layrub::StrategyNames()),
                          [](const auto& test) { return test.param; });
 
-TEST(PlannedNet, SaysHowToKeepABlobWhoseValueIsGone) {
+TEST(PlannedNet, SaysHowToKeepADroppedBlob) {
   Net<float> net(ReadNet("lenet"));
   ASSERT_TRUE(net.Place(Options("hybrid")).ok());
   net.ForwardBackward();
@@ -223,7 +223,7 @@ TEST(PlannedNet, KeepsTheBlobsThatTheUserNames) {
   EXPECT_TRUE(SameBits(Values(*net.blob_by_name("conv")), Values(*plain.blob_by_name("conv"))));
 }
 
-/// The rectified values are an output, too, and written again with their signs.
+/// The rectified values are an output, too, and are overwritten with their signs.
 TEST_P(PlannedNetTest, ShowsOutputsBetweenForwardAndBackward) {
   const NetParameter param = ParseNet(R"(
     layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 4 dim: 3 dim: 8 dim: 8 } } }
@@ -276,7 +276,7 @@ TEST(PlannedNet, RefusesToKeepABlobThatTheNetLacks) {
   EXPECT_NE(status.message.find("fc9"), string::npos);
 }
 
-/// Doubles blob b when it is there.
+/// Doubles blob b when it has a value.
 class Doubler : public Net<float>::Callback {
  public:
   explicit Doubler(Net<float>* net) : net_(net) { net->add_after_forward(this); }
@@ -290,7 +290,7 @@ class Doubler : public Net<float>::Callback {
   Net<float>* const net_;
 };
 
-TEST(PlannedNet, RefusesAChangeThatComputingAgainWouldUndo) {
+TEST(PlannedNet, RefusesAChangeThatRecomputationWouldUndo) {
   string text = R"(
     layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 8 dim: 50 } } }
     layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
@@ -316,7 +316,7 @@ TEST(PlannedNet, RefusesAChangeThatComputingAgainWouldUndo) {
                "The value of 'b' cannot be changed here: strategy sqrt computes it again");
 }
 
-/// Touches more than it declares.
+/// Accesses more than it declares.
 class SneakyLayer : public Layer<float> {
  public:
   using Layer<float>::Layer;

@@ -1,4 +1,4 @@
-// Test nets run under plans too, in bytes of their own or in the train net's, and change nothing in
+// Test nets run under plans, too, in their own bytes or in the train net's, and change nothing in
 // training.
 #include "caffe/net/test/training.hpp"
 #include "caffe/test/expect_error.hpp"
@@ -11,11 +11,11 @@ namespace {
 
 constexpr int kIterations = 4;
 
-/// `net` in the TEST phase on data that is the same in every pass: what the train net draws must
-/// not depend on the tests.
+/// Returns `net` in the TEST phase with the same data in every pass: the random numbers of the
+/// train net must not depend on the tests.
 NetParameter ForTests(NetParameter net, int batch) {
   net.mutable_state()->set_phase(TEST);
-  int64_t old_batch = 0;  // a static input of a recurrent layer has another first axis
+  int64_t old_batch = 0;  // the static input of a recurrent layer has another first axis
   for (LayerParameter& layer : *net.mutable_layer()) {
     if (layer.type() != "DummyData") continue;
     DummyDataParameter* data = layer.mutable_dummy_data_param();
@@ -35,7 +35,7 @@ NetParameter ForTests(NetParameter net, int batch) {
 SolverParameter WithTests(const std::string& net, const std::string& strategy, int interval,
                           int batch = 2) {
   SolverParameter solver = SolverFor(ReadNet(net), strategy);
-  // The train net alone is in net_param: as train_net_param, so that the test net is another.
+  // Moves the train net from net_param to train_net_param, so that the test net can differ.
   solver.mutable_train_net_param()->Swap(solver.mutable_net_param());
   solver.clear_net_param();
   *solver.add_test_net_param() = ForTests(ReadNet(net), batch);
@@ -95,13 +95,13 @@ INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, PlannedTests,
                            return std::get<0>(test.param) + "_" + std::get<1>(test.param);
                          });
 
-/// Each test looks for the smallest budget, which takes long in the larger nets.
+/// Each test searches the smallest budget, which takes long for the larger nets.
 class TightPlannedTests : public PlannedTests {};
 
-TEST_P(TightPlannedTests, RunInTheTrainNetsBytesWhereTheBudgetNeedsIt) {
+TEST_P(TightPlannedTests, ShareTheTrainNetsBytesIfTheBudgetIsTight) {
   const Outcome free = Train(Param(2));
-  // A strategy that adapts has a plan for almost every budget: a few searches lead near the
-  // smallest. Any other has few, each of which is tried.
+  // A strategy that adapts has a plan for almost every budget, so a few searches come near the
+  // smallest. Any other strategy has few plans, each of which is tried.
   const bool adapts = layrub::testing::Adapts(std::get<1>(GetParam()));
   int64_t too_few = adapts ? free.bytes / 8 : 0, bytes = free.bytes;
   bool shared = false;
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::ValuesIn(layrub::StrategyNames())),
     [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
 
-/// The scores of a net that runs without a plan, on the parameters that `solver` has now.
+/// Returns the scores of an unplanned net with the current parameters of `solver`.
 std::vector<float> UnplannedScores(OpenSolver* solver, const NetParameter& net) {
   Net<float> plain(net);
   plain.ShareTrainedLayersWith(solver->net().get());
@@ -141,7 +141,7 @@ std::vector<float> UnplannedScores(OpenSolver* solver, const NetParameter& net) 
   return scores;
 }
 
-TEST(PlannedTestNets, ScoreAsNetsWithoutAPlan) {
+TEST(PlannedTestNets, ScoreLikeUnplannedNets) {
   SolverParameter param = WithTests("lenet", "hybrid", 3);
   param.set_test_iter(0, 1);
   OpenSolver solver(param);
@@ -165,7 +165,7 @@ TEST(PlannedTestNets, MayNeedMoreBytesThanTraining) {
   EXPECT_TRUE(SameBits(together.state, apart.state));
 }
 
-TEST(PlannedTestNets, KeepAllBlobsReadableWhereAllFits) {
+TEST(PlannedTestNets, KeepAllBlobsReadableIfAllFits) {
   for (const std::string strategy : {"keep", "auto"}) {
     OpenSolver solver(WithTests("lenet", strategy, 1));
     solver.Step(2);
@@ -191,7 +191,7 @@ TEST(PlannedTestNets, AreNamedWhenTheyDoNotFit) {
   }
 }
 
-TEST(PlannedTestNets, TakeAwayWhatTheTrainNetLeftWhereTheyShareItsBytes) {
+TEST(PlannedTestNets, OverwriteValuesOfTheTrainNetIfTheyShareBytes) {
   const SolverParameter param = WithTests("lenet", "hybrid", 1000);
   OpenSolver free(param);
   ASSERT_TRUE(free.Place().ok());

@@ -16,9 +16,9 @@
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/placement/test/tiers.hpp"
 
-// Sees the allocations of the whole program, unless a sanitizer has an allocator of its own. Those
-// for products of matrices are not device bytes and do not count: OpenBLAS takes a job table for
-// each that is threaded, oneDNN with AVX-512 the place where it packs parts of factors.
+// Watches the allocations of the whole program, unless a sanitizer has its own allocator.
+// Allocations for matrix products are not device bytes and do not count: OpenBLAS allocates a job
+// table for each threaded product, oneDNN with AVX-512 a buffer to pack parts of the factors.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define LAYRUB_SEES_ALLOCATIONS 0
 #else
@@ -73,7 +73,7 @@ std::vector<float> Train(OpenSolver* solver) {
   return TrainedState(solver);
 }
 
-/// A solver's construction seeds the random stream, so one training must end before the next solver
+/// Constructing a solver seeds the random numbers, so one training must end before the next solver
 /// is made.
 std::vector<float> Train(const SolverParameter& param) {
   OpenSolver solver(param);
@@ -88,7 +88,7 @@ std::vector<float> TrainWithoutPlan(const NetParameter& net) {
   return TrainUnplanned(&solver, kIterations);
 }
 
-/// What training `net` gives under `keep`: trained once, as many tests compare with it.
+/// The result of training `net` under `keep`. Trained once, because many tests compare with it.
 const std::vector<float>& TrainedUnderKeep(const std::string& net) {
   static std::map<std::string, std::vector<float>> known;
   const auto [entry, is_new] = known.try_emplace(net);
@@ -139,7 +139,8 @@ TEST_P(PlannedTraining, GivesTheSameBitsUnderItsSmallestBudget) {
   EXPECT_TRUE(SameBits(Train(&tight), plain_));
   EXPECT_LE(tight.net()->planned()->plan().device_bytes, smallest);
 
-  // A search within a budget may find a little more than one without, but nothing below the floor.
+  // A search with a budget may need a little more memory than one without, but never less than the
+  // floor.
   const int64_t floor = layrub::StateFloorBytes(free.net()->planned()->executor().graph());
   const int64_t too_few = layrub::UsesCosts(strategy()) ? floor - 1 : smallest - 1;
   param.mutable_placement()->set_device_memory(BudgetFor(too_few));
@@ -155,7 +156,7 @@ TEST_P(PlannedTraining, GivesTheSameBitsWithASpillFile) {
   const layrub::Plan& plan = solver.net()->planned()->plan();
   EXPECT_EQ(plan.host_bytes, 0);
   if (plan.spill_bytes == 0) return;
-  // With as much host memory as half of that, what remains is in the file.
+  // With half as many bytes of host memory, the rest is in the file.
   param.mutable_placement()->set_host_memory(std::to_string(plan.spill_bytes / 2));
   OpenSolver both(param);
   EXPECT_TRUE(SameBits(Train(&both), plain_));
@@ -168,7 +169,7 @@ TEST_P(PlannedTraining, TouchesExactlyThePlannedBytes) {
   Train(&solver);
   PlannedNet<float>& planned = *solver.net()->planned();
   const int64_t touched = planned.executor().TouchedBytes();
-  // Libraries touch of their workspace what they like.
+  // Libraries may use any part of their workspace.
   const bool gpu = Caffe::mode() == Caffe::GPU;
   const int64_t untouched = gpu ? Caffe::device().library_workspace_bytes() : 0;
   EXPECT_LE(touched, planned.plan().device_bytes);
@@ -197,13 +198,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 class HybridTraining : public ::testing::TestWithParam<std::string> {};
 
-/// Makes every operation last long enough for a copy to show beside it, however busy the machine
-/// is.
+/// Makes every operation last long enough to overlap with a copy, however busy the machine is.
 struct Pause : Net<float>::Callback {
   void run(int) override { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 };
 
-TEST_P(HybridTraining, MovesBytesAndOverlapsCopiesWithComputing) {
+TEST_P(HybridTraining, OffloadsAndOverlapsCopiesWithComputation) {
   OpenSolver solver(SolverFor(ReadNet(GetParam()), "hybrid"));
   solver.mutable_placement_extra()->executor.record = true;
   Pause pause;
@@ -245,7 +245,7 @@ std::vector<float> Losses(OpenSolver* solver) {
   return losses;
 }
 
-/// A branch of which no loss knows.
+/// A branch on which no loss depends.
 const char kBesideTheLoss[] = R"(
   layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 4 dim: 6 } } }
   layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
@@ -256,7 +256,7 @@ const char kBesideTheLoss[] = R"(
   layer { name: "loss" type: "TanH" bottom: "ip" top: "loss" loss_weight: 1 }
 )";
 
-TEST(PlannedTraining, UpdatesByZeroWhereNoLayerHasAddedToAGradient) {
+TEST(PlannedTraining, UpdatesByZeroIfNoLayerHasAddedToAGradient) {
   for (const char* strategy : {"", "keep", "hybrid", "auto"}) {
     SolverParameter param = SolverFor(ParseNet(kBesideTheLoss), strategy);
     param.set_weight_decay(0);
@@ -275,7 +275,7 @@ TEST(PlannedTraining, UpdatesByZeroWhereNoLayerHasAddedToAGradient) {
   }
 }
 
-TEST(SqrtTraining, RecordsBatchNormsRunningAgainAndCountsNoLossTwice) {
+TEST(SqrtTraining, RecomputesBatchNormsAndCountsNoLossTwice) {
   OpenSolver keep(SolverFor(ReadNet("mini_resnet"), "keep"));
   ASSERT_TRUE(keep.Place().ok());
   const std::vector<float> losses = Losses(&keep);
@@ -287,17 +287,17 @@ TEST(SqrtTraining, RecordsBatchNormsRunningAgainAndCountsNoLossTwice) {
   int again = 0, normalized_again = 0;
   for (const layrub::Span& span : executor.timeline().spans) {
     const layrub::Step& step = executor.plan().steps[span.step];
-    if (!step.again) continue;
+    if (!step.recompute) continue;
     EXPECT_EQ(span.lane, layrub::Lane::kCompute);
     ++again;
-    for (const layrub::TensorId tensor : executor.graph().ops[step.op].forms[0].writes)
+    for (const layrub::TensorId tensor : executor.graph().ops[step.op].variants[0].writes)
       normalized_again += executor.graph().tensors[tensor].is_state();  // running statistics
   }
   EXPECT_EQ(again, layrub::testing::Recomputed(executor.plan()));
   EXPECT_GT(normalized_again, 0);
 }
 
-TEST(PlannedTraining, IsAsInCaffeWhereNothingIsAskedFor) {
+TEST(PlannedTraining, KeepsAllBlobsByDefault) {
   OpenSolver keep(SolverFor(ReadNet("mini_resnet"), "keep"));
   ASSERT_TRUE(keep.Place().ok());
   OpenSolver solver(SolverFor(ReadNet("mini_resnet")));

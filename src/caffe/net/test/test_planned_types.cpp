@@ -1,5 +1,5 @@
-// Every registered layer type trains to the same bits under every strategy, and a net of all of
-// them goes on from a snapshot as if it had never stopped.
+// Every registered layer type trains to the same bits under every strategy, and a net of all types
+// resumes from a snapshot as if it had never stopped.
 #include <gtest/gtest.h>
 
 #if !defined(USE_HDF5) || !defined(USE_LMDB) || !defined(USE_OPENCV)
@@ -27,7 +27,7 @@ namespace {
 
 constexpr int kIterations = 4;
 
-/// What a Python layer of the nets does: y = x + 0.25 * x * |x|.
+/// The Python layer of the nets: y = x + 0.25 * x * |x|.
 class CurveBody : public PythonBody<float> {
  public:
   void SetUp(const vector<Blob<float>*>&, const vector<Blob<float>*>&) override {}
@@ -59,7 +59,7 @@ std::vector<std::string> TypeNets() {
   return names;
 }
 
-/// A solver whose net has what programs give it.
+/// A solver whose net has the inputs that programs give.
 class FedSolver : public OpenSolver {
  public:
   explicit FedSolver(const SolverParameter& param) : OpenSolver(param) { data_.Give(net().get()); }
@@ -95,7 +95,7 @@ class PlannedTypes : public ::testing::Test {
     return TrainedState(&solver);
   }
 
-  /// As in Caffe: without any plan. Once for each net.
+  /// The result without any plan, as in Caffe. Trained once for each net.
   static const std::vector<float>& Unplanned(const std::string& name) {
     static std::map<std::string, std::vector<float> > known;
     const auto [entry, is_new] = known.try_emplace(name);
@@ -110,7 +110,7 @@ class PlannedTypes : public ::testing::Test {
 };
 SourceFiles* PlannedTypes::files_ = nullptr;
 
-TEST_F(PlannedTypes, AreAllThatAreRegistered) {
+TEST_F(PlannedTypes, CoverAllRegisteredTypes) {
   std::set<std::string> seen;
   for (const std::string& name : TypeNets()) {
     const NetParameter net = ReadTypes(name);
@@ -128,7 +128,7 @@ class EveryType : public PlannedTypes,
   std::string strategy() const { return std::get<1>(GetParam()); }
 };
 
-TEST_P(EveryType, TrainsToTheBitsOfUnplannedTrainingUnderPoison) {
+TEST_P(EveryType, TrainsToTheSameBitsAsUnplannedUnderPoison) {
   const std::vector<float> state = Train(SolverFor(ReadTypes(net()), strategy()), true);
   EXPECT_TRUE(AllFinite(state));
   EXPECT_TRUE(SameBits(state, Unplanned(net())));
@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class EveryTypeNet : public PlannedTypes, public ::testing::WithParamInterface<std::string> {};
 
-TEST_P(EveryTypeNet, TrainsToTheSameBitsInTheSmallestBudgetOfAuto) {
+TEST_P(EveryTypeNet, TrainsToTheSameBitsInAutosSmallestBudget) {
   const SolverParameter param = WithinSmallestBudget(SolverFor(ReadTypes(GetParam()), "auto"));
   EXPECT_TRUE(SameBits(Train(param), Unplanned(GetParam())));
 }
@@ -186,7 +186,7 @@ class ResumedTraining : public PlannedTypes,
   }
 };
 
-TEST_P(ResumedTraining, GoesOnFromASnapshotAsIfItHadNeverStopped) {
+TEST_P(ResumedTraining, FromASnapshotEqualsUninterruptedTraining) {
   std::vector<float> expected;
   {
     FedSolver solver(Param());

@@ -1,5 +1,5 @@
-// Users' layers that do what Caffe lets them do to their operands learn under every strategy what
-// they learn without a plan.
+// Users' layers, which do with their operands what Caffe allows, learn the same under every
+// strategy as without a plan.
 #include "caffe/net/test/training.hpp"
 #include "caffe/net/test/user_layers.hpp"
 #include "caffe/net/test/user_sharing_layers.hpp"
@@ -54,7 +54,7 @@ string Loss(const string& bottom, const string& type = "SoftmaxWithLoss") {
          "' bottom: 'label' top: 'loss' }";
 }
 
-/// `layers` between ip1 and a loss on their blob "out".
+/// A net with `layers` between ip1 and a loss on their blob "out".
 NetParameter Between(const string& layers) {
   return ParseNet(kBefore + layers + Ip("ip2", "out", 4) + Loss("ip2"));
 }
@@ -93,7 +93,7 @@ TEST_P(UserLayers, ReadAndWriteWhatTheyAreGiven) {
   }
 }
 
-TEST_P(UserLayers, RunInPlaceWithACopyOfTheirOwn) {
+TEST_P(UserLayers, MayRunInPlaceWithTheirOwnCopy) {
   ExpectTheBitsOfUnplannedTraining(Between(Ip("out", "ip1", 5) + OneToOne("ReLU", "out", "out") +
                                            OneToOne("UserSlope", "out", "out")));
 }
@@ -110,7 +110,7 @@ TEST_P(UserLayers, MayTakeRowsByIndex) {
     layer { name: "reindex" type: "UserReindex" bottom: "ip1" bottom: "label" top: "out" })"));
 }
 
-TEST_P(UserLayers, MayGiveTheirTopsOtherShapesInTheForward) {
+TEST_P(UserLayers, MayReshapeTheirTopsInForward) {
   const string filter = R"(
     layer { name: "select" type: "DummyData" top: "select"
             dummy_data_param { shape { dim: 8 } data_filler { type: "gaussian" std: 1 } } }
@@ -139,7 +139,7 @@ TEST_P(UserLayers, MayWriteTheDataOfTheirBottomAndTopInBothPasses) {
   }
 }
 
-TEST_P(UserLayers, MayHaveTheirParameterForATop) {
+TEST_P(UserLayers, MayHaveTheirParameterAsATop) {
   for (const char* type : {"UserParameter", "UserParameterOnce"}) {
     for (const char* in_between : {"", "Split", "Flatten"}) {
       string layers = string("layer { name: 'source' type: '") + type + "' top: 'own' }";
@@ -173,7 +173,7 @@ TEST_P(UserLayers, MayShareTheMemoryOfTheirBottomOnce) {
   }
 }
 
-/// Without a plan the memory that the first layer's backward would read has other values by then.
+/// Without a plan, the memory that the first layer's backward reads has been overwritten by then.
 TEST_P(UserLayers, MayShareMemoryThatALaterLayerOverwrites) {
   for (const char* type : {"UserViewAtReshape", "UserViewAtForward"}) {
     for (const char* below : {"BatchNorm", "ReLU", "TanH"}) {
@@ -184,7 +184,7 @@ TEST_P(UserLayers, MayShareMemoryThatALaterLayerOverwrites) {
   }
 }
 
-TEST_P(UserLayers, MayLeaveValuesInADerivativeThatNobodyElseComputes) {
+TEST_P(UserLayers, MayLeaveValuesInADerivativeThatNoLayerComputes) {
   ExpectTheBitsOfUnplannedTraining(Between(OneToOne("TanH", "ip1", "out") + R"(
     layer { name: "metric" type: "UserMetric" bottom: "out" top: "metric" })"));
 }
@@ -197,7 +197,7 @@ TEST_P(UserLayers, MayKeepTheirOperands) {
   }
 }
 
-/// Plans anew: from measured times, and for other shapes of the input.
+/// Plans again: from measured times, and for other shapes of the input.
 TEST_P(UserLayers, MayKeepTheirOperandsFromPlanToPlan) {
   for (const char* type : {"UserKeeper", "UserLateKeeper"}) {
     const string layers = Ip("ip1", "x", 5) + OneToOne("TanH", "ip1", "a") +

@@ -1,4 +1,4 @@
-// Layers whose tops' shapes depend on values, in the middle of a planned net: Filter.
+// Layers whose top shapes depend on values (Filter) in the middle of a planned net.
 #include <set>
 
 #include "caffe/net/test/training.hpp"
@@ -35,8 +35,8 @@ shared_ptr<Layer<float>> Make(const LayerParameter& param) {
 }
 const LayerRegisterer<float> register_user_abs("UserAbs", Make<UserAbsLayer>);
 
-// What cannot run again before the filter: a net inside a layer, which has a state, a layer that
-// says nothing of itself, and what is in place behind that.
+// Layers before the filter that cannot run again: a layer with an inner net, which has state, a
+// layer without traits, and an in-place layer after it.
 const char kCannotRunAgain[] = R"(
   layer { name: "in" type: "Input" top: "x" top: "s" top: "cont"
           input_param { shape { dim: 6 dim: 1 dim: 4 } shape { dim: 6 dim: 1 } shape { dim: 6 dim: 1 } } }
@@ -68,8 +68,8 @@ struct Seeded {
     }
   }
 
-  /// The loss, then all parameters and gradients, of a pass over `items` items, of which those are
-  /// chosen whose bit is set.
+  /// Runs a pass over `items` items, of which it chooses those whose bit is set. Returns the loss,
+  /// then all parameters and gradients.
   vector<float> Pass(int items, int chosen) {
     Caffe::set_random_seed(static_cast<unsigned>(chosen));  // for Dropout
     Blob<float>*x = net->input_blobs()[0], *s = net->input_blobs()[1];
@@ -77,7 +77,7 @@ struct Seeded {
     shape[0] = items;
     x->Reshape(shape);
     s->Reshape({items, 1});
-    if (net->num_inputs() > 2) {  // the sequence goes on from the pass before
+    if (net->num_inputs() > 2) {  // continues the sequence of the previous pass
       for (int i = 0; i < items; ++i) net->input_blobs()[2]->mutable_cpu_data()[i] = 1;
     }
     for (int i = 0; i < x->count(); ++i)
@@ -100,7 +100,7 @@ struct Seeded {
   std::unique_ptr<Net<float>> net;
 };
 
-TEST(VaryingShapes, GiveUnderEveryPlanWhatTheyGiveWithout) {
+TEST(VaryingShapes, GiveTheSameWithAndWithoutAPlan) {
   // Items and choices: the planned number, others, the same again, a batch of another size.
   const pair<int, int> passes[] = {{6, 63}, {6, 63}, {6, 9}, {6, 18}, {6, 18},
                                    {6, 2},  {4, 15}, {4, 6}, {6, 63}};
@@ -116,7 +116,7 @@ TEST(VaryingShapes, GiveUnderEveryPlanWhatTheyGiveWithout) {
   }
 }
 
-TEST(VaryingShapes, GiveTheSameBehindLayersThatCannotRunAgain) {
+TEST(VaryingShapes, GiveTheSameAfterLayersThatCannotRunAgain) {
   for (const char* strategy : {"keep", "liveness", "intra", "inter", "hybrid", "sqrt", "vdnn_all",
                                "superneurons", "auto"}) {
     Seeded plain("", TRAIN, kCannotRunAgain), planned(strategy, TRAIN, kCannotRunAgain);
@@ -135,11 +135,11 @@ std::set<string> Kept(Phase phase, const string& text) {
   return names;
 }
 
-TEST(VaryingShapes, KeepInTheTestPhaseWhatLayersBehindThemReadAlone) {
+TEST(VaryingShapes, KeepInTheTestPhaseOnlyWhatLaterLayersRead) {
   EXPECT_EQ(Kept(TEST, kNet), (std::set<string>{"f", "h@2", "loss1", "loss2"}));
 }
 
-TEST(VaryingShapes, KeepInTrainingWhatCannotBeComputedAgainAlone) {
+TEST(VaryingShapes, KeepInTrainingOnlyWhatCannotBeRecomputed) {
   EXPECT_EQ(Kept(TRAIN, kNet), (std::set<string>{"loss1", "loss2"}));
   const std::set<string> kept = Kept(TRAIN, kCannotRunAgain);
   // UserAbs may write h@1, which it reads.
@@ -163,7 +163,7 @@ string ChainTo(const string& type, const string& rest) {
          "loss_weight: 1 }";
 }
 
-TEST(VaryingShapes, CostATrainingNoMoreThanWhatTheyMake) {
+TEST(VaryingShapes, CostTrainingNoMoreThanTheirTops) {
   for (const char* strategy : {"liveness", "sqrt"}) {
     const auto smallest = [&](const string& text) {
       PlacementOptions options;
@@ -178,7 +178,7 @@ TEST(VaryingShapes, CostATrainingNoMoreThanWhatTheyMake) {
   }
 }
 
-TEST(VaryingShapes, NeverNeedMoreThanTheLargest) {
+TEST(VaryingShapes, NeverNeedMoreThanTheLargestShape) {
   for (const char* strategy : {"liveness", "hybrid", "auto"}) {
     Seeded plain(""), planned("");
     PlacementOptions options;
@@ -194,7 +194,7 @@ TEST(VaryingShapes, NeverNeedMoreThanTheLargest) {
   }
 }
 
-TEST(VaryingShapes, AtTheEndOfATestHaveRoomInThePlan) {
+TEST(VaryingShapes, FitIntoThePlanAtTheEndOfATest) {
   const string ends_in_filters = R"(
     layer { name: "in" type: "Input" top: "x" top: "s"
             input_param { shape { dim: 6 dim: 4 } shape { dim: 6 dim: 1 } } }
@@ -230,7 +230,7 @@ TEST(VaryingShapes, AtTheEndOfATestHaveRoomInThePlan) {
           std::equal(found.cpu_data(), found.cpu_data() + found.count(), expected.cpu_data()))
           << strategy << " " << chosen;
     }
-    // Placed anew while it has few rows, it has room for all the same.
+    // It is placed again while it has few rows, but there is memory for all rows.
     planned->input_blobs()[1]->mutable_cpu_data()[0] = 1;
     for (int i = 1; i < 6; ++i) planned->input_blobs()[1]->mutable_cpu_data()[i] = 0;
     planned->Forward();
@@ -242,7 +242,7 @@ TEST(VaryingShapes, AtTheEndOfATestHaveRoomInThePlan) {
   }
 }
 
-TEST(VaryingShapes, OfThePlannedKindStayPlanned) {
+TEST(VaryingShapes, ArePlannedAgainInTheNextPass) {
   Seeded planned("hybrid");
   planned.Pass(6, 63);
   EXPECT_NE(planned.net->planned(), nullptr);
@@ -252,7 +252,7 @@ TEST(VaryingShapes, OfThePlannedKindStayPlanned) {
   EXPECT_NE(planned.net->planned(), nullptr);
 }
 
-TEST(VaryingShapes, ThatNobodyHasComputedYetAreThoseOfTheLatestPass) {
+TEST(VaryingShapes, AreThoseOfTheLatestPassBeforeAForward) {
   Seeded planned("hybrid");
   planned.Pass(6, 63);
   planned.net->Reshape();

@@ -1,5 +1,5 @@
-// Random nets of convolutions, and of layers that take channels in blocks or do not, train to the
-// bits of nets without a plan.
+// Random nets of convolutions, and of layers that accept channels in blocks or do not, train to the
+// same bits as without a plan.
 #include <rapidcheck.h>
 
 #include <string>
@@ -41,7 +41,7 @@ class RandomNet {
     values_.push_back({name, channels});
   }
 
-  /// The newest value more often than others: long chains are where blocks arise.
+  /// Chooses the newest value more often than others, because long chains use blocks.
   Value AnyValue() {
     const int back = *rc::gen::weightedElement<int>({{12, 0}, {1, 1}, {1, 2}, {1, 3}});
     return values_[std::max<int>(static_cast<int>(values_.size()) - 1 - back, 0)];
@@ -102,7 +102,7 @@ class RandomNet {
   std::vector<Value> values_;
 };
 
-TEST(RandomChannelBlocks, TrainToTheBitsOfArrays) {
+TEST(RandomChannelBlocks, TrainToTheSameBitsAsArrays) {
   int in_blocks = 0;
   EXPECT_TRUE(rc::check([&] {
     const RandomNet random;

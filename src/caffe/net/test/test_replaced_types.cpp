@@ -9,7 +9,7 @@
 namespace caffe {
 namespace {
 
-/// Twice the bottom. It reads in its backward what the library's layer of the type does not.
+/// Doubles the bottom. Its backward reads values that the library's layer of this type does not.
 template <typename Dtype>
 class TwiceLayer : public Layer<Dtype> {
  public:
@@ -39,7 +39,7 @@ shared_ptr<Layer<Dtype>> MakeTwice(const LayerParameter& param) {
 }
 REGISTER_LAYER_CREATOR(ShuffleChannel, MakeTwice);
 
-/// `layer` of bottom "ip", top "y".
+/// A net with `layer` of bottom "ip" and top "y".
 string NetWith(const string& layer) {
   return R"(
     layer { name: "data" type: "DummyData" top: "data" top: "label"
@@ -52,7 +52,7 @@ string NetWith(const string& layer) {
     layer { name: "loss" type: "SoftmaxWithLoss" bottom: "y" bottom: "label" top: "loss" })";
 }
 
-TEST(ReplacedType, IsTheProgramsUnderEveryStrategy) {
+TEST(ReplacedType, IsTheProgramsOwnUnderEveryStrategy) {
   LayerRegistry<float>::AddCreator("ShuffleChannel", nullptr, LayerOrigin::kFork);
   const Warnings warnings;
   OpenSolver twice(SolverFor(ParseNet(NetWith("type: 'Power' power_param { scale: 2 }"))));
@@ -78,7 +78,7 @@ TEST(ReplacedType, IsReplacedOnce) {
                "Layer type ReLU already registered");
 }
 
-TEST(ReplacedType, StaysTheProgramsWhenTheLibraryComesLater) {
+TEST(ReplacedType, StaysTheProgramsOwnWhenTheLibraryIsLoadedLater) {
   LayerParameter param;
   param.set_type("ShuffleChannel");
   LayerRegistry<float>::AddCreator("ShuffleChannel", nullptr, LayerOrigin::kFork);

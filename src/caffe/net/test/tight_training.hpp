@@ -9,8 +9,8 @@
 
 namespace caffe {
 
-/// `param`, within the smallest budget in which its strategy has a plan for its net, with all state
-/// on the device unless it may leave.
+/// Returns `param` with the smallest budget in which its strategy has a plan for its net. State
+/// stays on the device unless `offload_state`.
 inline SolverParameter WithinSmallestBudget(SolverParameter param, bool offload_state = true) {
   OpenSolver free(param);
   CHECK(free.Place().ok());
@@ -19,8 +19,8 @@ inline SolverParameter WithinSmallestBudget(SolverParameter param, bool offload_
   return param;
 }
 
-/// That `net` trains to the bits of training without a plan, under strategies of each kind, freely
-/// and within the smallest budget of each, under poison.
+/// Expects that `net` trains to the same bits as without a plan, under strategies of each kind,
+/// with poison, without a budget and within the smallest budget of each.
 inline void ExpectBitsOfUnplannedTraining(const NetParameter& net, int iterations) {
   OpenSolver reference(SolverFor(net));
   const std::vector<float> unplanned = TrainUnplanned(&reference, iterations);

@@ -16,7 +16,7 @@
 
 namespace caffe {
 
-/// The small nets that every promise about placement is tested on.
+/// The small nets on which every property of placement is tested.
 inline std::vector<std::string> SmallNets() {
   return {"lenet",          "mini_resnet", "mini_googlenet", "mini_alexnet",
           "shared_weights", "mini_fcn",    "recurrent"};
@@ -30,9 +30,9 @@ inline NetParameter ReadNet(const std::string& name) {
   return net;
 }
 
-/// `net` with convolutions by kernels of ours. A library's do not fill the workspace that plans
-/// have for them, whose bytes are the same on every processor, and it may outgrow what small nets
-/// hold.
+/// Returns `net` with convolutions by Layrub's own kernels. Those of libraries do not use all of
+/// the workspace that plans give them (the same bytes on every processor), and it may be larger
+/// than a small net's values.
 inline NetParameter WithOwnKernels(NetParameter net) {
   for (LayerParameter& layer : *net.mutable_layer()) {
     if (layer.has_convolution_param())
@@ -63,7 +63,8 @@ inline SolverParameter SolverFor(const NetParameter& net, const std::string& str
   return solver;
 }
 
-/// The --device_memory that leaves `bytes` to plans: a device's context and libraries want theirs.
+/// Returns the --device_memory that leaves `bytes` to plans, besides those of the device's context
+/// and libraries.
 inline std::string BudgetFor(int64_t bytes) {
   const bool on_device = Caffe::mode() == Caffe::GPU;
   return std::to_string(bytes + (on_device ? Caffe::device().Usage().overhead_bytes() : 0));
@@ -76,8 +77,8 @@ class OpenSolver : public SGDSolver<float> {
   const std::vector<shared_ptr<Blob<float>>>& state() const { return history_; }
 };
 
-/// All that training changes: parameters (BatchNorm statistics included) and history, one after the
-/// other.
+/// Returns everything that training changes: parameters (with BatchNorm statistics) and history,
+/// one after the other.
 inline std::vector<float> TrainedState(OpenSolver* solver) {
   std::vector<float> values;
   const auto append = [&](const Blob<float>& blob) {
@@ -88,7 +89,7 @@ inline std::vector<float> TrainedState(OpenSolver* solver) {
   return values;
 }
 
-/// What `solver` has trained as Caffe does it, without a memory plan: whole passes run unplanned.
+/// Trains as Caffe does, without a memory plan, and returns the trained state.
 inline std::vector<float> TrainUnplanned(OpenSolver* solver, int iterations) {
   for (int i = 0; i < iterations; ++i) {
     solver->net()->ClearParamDiffs();

@@ -10,8 +10,8 @@
 
 namespace caffe {
 
-/// Layers as users of Caffe write them: no traits, and whatever Caffe lets a layer do to its
-/// operands and to blobs of its own.
+/// Layers as users of Caffe write them: without traits, doing anything that Caffe allows with their
+/// operands and with blobs of their own.
 class UserLayer : public Layer<float> {
  public:
   using Layer<float>::Layer;
@@ -52,8 +52,9 @@ class UserAbsLayer : public UserLayer {
   }
 };
 
-/// Negative values times a slope that learns; in place too, with a copy of x. Its backward works in
-/// the bottom's diff before it puts the derivative there, wanted or not.
+/// Multiplies negative values by a slope that learns. Works in place, too, with a copy of x. Its
+/// backward uses the bottom's diff as workspace and then writes the derivative there, wanted or
+/// not.
 class UserSlopeLayer : public UserLayer {
  public:
   using UserLayer::UserLayer;
@@ -87,7 +88,8 @@ class UserSlopeLayer : public UserLayer {
   Blob<float> x_;
 };
 
-/// The mean of squared distances between two bottoms, in blobs of its own; writes its top's diff.
+/// The mean of squared distances between two bottoms, computed in blobs of its own. Writes its
+/// top's diff.
 class UserDistanceLossLayer : public UserLayer {
  public:
   using UserLayer::UserLayer;
@@ -156,7 +158,7 @@ class UserMeanLayer : public UserLayer {
   Blob<float> mean_, temp_;
 };
 
-/// Layers inside it do the work, on blobs of its own: the bottom and its sigmoid, side by side.
+/// Concatenates the bottom and its sigmoid, with layers inside it that work on its own blobs.
 class UserPyramidLayer : public UserLayer {
  public:
   using UserLayer::UserLayer;
@@ -196,7 +198,7 @@ class UserPyramidLayer : public UserLayer {
   Blob<float> parts_[2], results_[2];
 };
 
-/// The rows whose selector, the second bottom, is not zero: as many as there are each time.
+/// Selects the rows whose selector, the second bottom, is not zero. Their number varies.
 class UserFilterLayer : public UserLayer {
  public:
   using UserLayer::UserLayer;
@@ -267,8 +269,8 @@ class UserReindexLayer : public UserLayer {
   }
 };
 
-/// A loss around a Softmax layer of its own, which is given the bottom as it was at set-up. The
-/// forward works in the diffs of both bottoms.
+/// A loss with a Softmax layer inside it, which is given the bottom as it was at set-up. The
+/// forward uses the diffs of both bottoms as workspace.
 class UserSoftmaxLossLayer : public UserLayer {
  public:
   using UserLayer::UserLayer;
@@ -311,7 +313,7 @@ class UserSoftmaxLossLayer : public UserLayer {
   Blob<float> scores_;
 };
 
-/// x times a factor that learns; the forward reads its derivative, and adds to it.
+/// Multiplies x by a factor that learns. The forward reads the factor's derivative and adds to it.
 class UserPenaltyLayer : public UserLayer {
  public:
   using UserLayer::UserLayer;
@@ -335,7 +337,7 @@ class UserPenaltyLayer : public UserLayer {
   }
 };
 
-/// Clips its bottom where it is, and copies it; its backward leaves nonsense in bottom and top.
+/// Clips its bottom in place and copies it. Its backward leaves garbage in bottom and top.
 class UserClipLayer : public UserLayer {
  public:
   using UserLayer::UserLayer;

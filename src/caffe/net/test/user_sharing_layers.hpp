@@ -5,9 +5,9 @@
 
 namespace caffe {
 
-// Users' layers that share memory, or keep their operands.
+// Users' layers that share memory or keep pointers to their operands.
 
-/// A parameter as a blob: the top shares its memory. When, depends on the subclass.
+/// A top that shares the memory of a parameter. The subclass decides when it does.
 class UserParameterLayer : public UserLayer {
  public:
   using UserLayer::UserLayer;
@@ -40,7 +40,7 @@ class UserParameterOnceLayer : public UserParameterLayer {
   }
 };
 
-/// Views of the bottom, data and derivative, shared in one call only.
+/// A view of the bottom's data and diff, shared in one call only.
 class UserViewAtReshapeLayer : public UserLayer {
  public:
   using UserLayer::UserLayer;
@@ -73,7 +73,7 @@ class UserViewAtForwardLayer : public UserViewAtReshapeLayer {
   }
 };
 
-/// Has no backward; its forward leaves values in its bottom's diff and has a sum for a top.
+/// Has no backward. Its forward leaves values in its bottom's diff; its top is a sum.
 class UserMetricLayer : public UserLayer {
  public:
   using UserLayer::UserLayer;
@@ -89,7 +89,7 @@ class UserMetricLayer : public UserLayer {
   }
 };
 
-/// Twice the bottom. Keeps pointers to its operands, from set-up or from its first forward, and
+/// Doubles the bottom. Keeps pointers to its operands, from set-up or from its first forward, and
 /// uses no others.
 class UserKeeperLayer : public UserLayer {
  public:
@@ -123,7 +123,7 @@ class UserLateKeeperLayer : public UserKeeperLayer {
   void LayerSetUp(const Blobs&, const Blobs&) override {}
 };
 
-/// Twice the bottom, by way of a blob of its own that has shared the top's memory since set-up.
+/// Doubles the bottom, through a blob of its own that has shared the top's memory since set-up.
 class UserMirrorLayer : public UserLayer {
  public:
   using UserLayer::UserLayer;

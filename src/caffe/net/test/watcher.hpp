@@ -7,7 +7,7 @@
 
 namespace caffe {
 
-/// Notes a value of blob conv1 each time that it is called for one of the layers 1 to 4.
+/// Notes a value of blob conv1 each time it is called for one of the layers 1 to 4.
 class Watcher : public Net<float>::Callback {
  public:
   explicit Watcher(Net<float>* net) : net_(net) {}

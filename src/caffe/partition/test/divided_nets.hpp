@@ -19,7 +19,7 @@
 #include "caffe/solver_nets.hpp"
 #include "layrub/device/communicator.hpp"
 
-// Nets that are trained as a whole, and divided among devices that are threads.
+// Trains nets as a whole, and divided among devices, each of which is a thread.
 
 namespace caffe {
 namespace testing {
@@ -45,7 +45,7 @@ inline SolverParameter SolverOf(const NetParameter& net) {
   return param;
 }
 
-/// As `caffe::AxesOf` of a net in the phase TRAIN, whose sources open no files.
+/// Like `caffe::AxesOf`, but sources open no files.
 inline NetAxes AxesOfNet(const NetParameter& net, Phase phase = TRAIN) {
   NetParameter with_state = net, filtered;
   with_state.mutable_state()->set_phase(phase);
@@ -66,7 +66,7 @@ inline SolverParameter LocalSolver(const SolverParameter& whole, const NetAxes& 
   return local;
 }
 
-/// What training leaves in the parameters of a net, by layer and number.
+/// The trained parameters of a net, by layer and number.
 using Weights = map<string, vector<double>>;
 
 inline void ExpectClose(const Weights& a, const Weights& b, double tolerance) {
@@ -107,8 +107,8 @@ inline Weights TrainWhole(const SolverParameter& param) {
 inline void OnDevices(int devices, const std::function<void(layrub::Communicator*)>& run) {
   layrub::Group group =
       layrub::ConnectThreads(std::vector<layrub::Device*>(static_cast<size_t>(devices)));
-  // Protobuf makes the default of a text field when it is first asked for, under a lock of the
-  // library that the thread sanitizer does not see.
+  // Protobuf makes the default of a text field at its first use, under a lock that the thread
+  // sanitizer does not see.
   EXPECT_FALSE(SolverParameter().eval_type().empty());
   std::mutex mutex;
   std::exception_ptr error;
@@ -120,7 +120,7 @@ inline void OnDevices(int devices, const std::function<void(layrub::Communicator
         const DeviceGroupScope scope(communicator);
         run(communicator);
       } catch (const layrub::GroupFailed&) {
-        // Another one says why.
+        // Another device reports the reason.
       } catch (const std::exception& failure) {
         communicator->Abort(failure.what());
         const std::lock_guard lock(mutex);
@@ -132,8 +132,8 @@ inline void OnDevices(int devices, const std::function<void(layrub::Communicator
   if (error) std::rethrow_exception(error);
 }
 
-/// Trains as `local` says on each device, for the whole net of `whole`; the weights are those of a
-/// snapshot, of the whole net.
+/// Trains the net of `whole`, divided among devices with the solver `local` on each. Returns the
+/// weights of the whole net from a snapshot.
 inline Weights TrainDivided(const SolverParameter& whole, const SolverParameter& local, int devices,
                             const string& prefix) {
   SolverParameter with_snapshot = whole, local_with = local;

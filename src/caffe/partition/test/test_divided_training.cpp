@@ -1,4 +1,4 @@
-// Nets that are divided among devices learn what they learn as a whole, and go on from each other's
+// Nets that are divided among devices learn the same as whole nets, and resume from each other's
 // snapshots.
 #include <rapidcheck.h>
 
@@ -10,7 +10,7 @@ namespace caffe {
 namespace {
 
 using layrub::partition::Partition;
-using layrub::partition::Wish;
+using layrub::partition::SearchGoal;
 
 constexpr double kTolerance = 1e-9;
 
@@ -89,10 +89,10 @@ class RandomNet {
   int layers_ = 0;
 };
 
-Wish ArbitraryWish(const NetAxes& axes) {
-  Wish wish;
+SearchGoal ArbitraryWish(const NetAxes& axes) {
+  SearchGoal wish;
   wish.cut_all = *rc::gen::arbitrary<bool>();
-  // Some axes, by chance, are not cut.
+  // Randomly leaves some axes uncut.
   const auto seed = *rc::gen::inRange(0, 1000);
   wish.allows = [&axes, seed](int level, int op, int axis) {
     const int all = static_cast<int>(axes.network.operations[op].axes.size());
@@ -101,7 +101,7 @@ Wish ArbitraryWish(const NetAxes& axes) {
   return wish;
 }
 
-TEST(DividedTraining, OfRandomNetsLearnsWhatTheWholeNetLearns) {
+TEST(DividedTraining, OfRandomNetsLearnsTheSameAsTheWholeNet) {
   string folder;
   MakeTempDir(&folder);
   EXPECT_TRUE(rc::check([&] {
@@ -119,7 +119,7 @@ TEST(DividedTraining, OfRandomNetsLearnsWhatTheWholeNetLearns) {
   }));
 }
 
-/// A small net in which each way to cut pays somewhere.
+/// A small net in which every kind of cut is worthwhile somewhere.
 SolverParameter Solver() {
   SolverParameter param = testing::SolverOf(testing::NetOfText(R"(
     name: "small"
@@ -145,7 +145,7 @@ SolverParameter Solver() {
 }
 
 Partition CutAll(const NetAxes& axes, int levels) {
-  Wish wish;
+  SearchGoal wish;
   wish.cut_all = true;
   return Search(axes.network, levels, wish);
 }
@@ -154,8 +154,8 @@ class Divided : public ::testing::Test {
  protected:
   Divided() { MakeTempDir(&folder_); }
 
-  /// Trains to `iterations` on so many devices, one being the whole net, from a state unless that
-  /// is empty. The weights, and a snapshot that begins with `prefix`.
+  /// Trains on `devices` devices (1: the whole net), from a state unless that is empty. Returns the
+  /// weights, and writes a snapshot that begins with `prefix`.
   testing::Weights Train(SolverParameter whole, int devices, const string& prefix,
                          const string& state = "") {
     whole.set_snapshot_prefix(folder_ + "/" + prefix);
@@ -190,7 +190,7 @@ class Divided : public ::testing::Test {
   string folder_;
 };
 
-TEST_F(Divided, TrainingGoesOnFromASnapshotOnAnyNumberOfDevices) {
+TEST_F(Divided, TrainingResumesOnAnyNumberOfDevices) {
   const SolverParameter whole = Solver();
   const testing::Weights expected = Train(whole, 1, "all");
   SolverParameter half = whole;
@@ -204,7 +204,7 @@ TEST_F(Divided, TrainingGoesOnFromASnapshotOnAnyNumberOfDevices) {
   }
 }
 
-TEST_F(Divided, TrainingHasTheHistoryOfOtherSolversToo) {
+TEST_F(Divided, TrainingKeepsTheHistoryOfOtherSolvers) {
   for (const char* type : {"Adam", "AdaDelta", "Nesterov"}) {
     SolverParameter whole = Solver();
     whole.set_type(type);
@@ -262,7 +262,7 @@ TEST_F(Divided, HdfFilesHoldTheWholeNet) {
                        kTolerance);
 }
 
-TEST_F(Divided, WeightsOfAFileAreTakenUpAndOthersStay) {
+TEST_F(Divided, WeightsOfAFileAreUsedAndOthersStay) {
   const SolverParameter whole = Solver();
   Train(whole, 1, "first");
   NetParameter some;
@@ -309,7 +309,7 @@ TEST_F(Divided, APlanOfAnotherDeviceIsRefused) {
   EXPECT_FALSE(placed[1].ok());
 }
 
-TEST_F(Divided, ABudgetThatIsTooSmallIsSaidByAll) {
+TEST_F(Divided, ABudgetThatIsTooSmallIsReportedByAll) {
   const SolverParameter whole = Solver();
   const NetAxes axes = testing::AxesOfNet(whole.net_param());
   SolverParameter local = testing::LocalSolver(whole, axes, CutAll(axes, 1));

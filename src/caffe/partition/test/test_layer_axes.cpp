@@ -1,4 +1,4 @@
-// Every type of layers, cut along each of its axes, computes what it computes as a whole.
+// Every layer type, cut along each of its axes, computes the same as the whole layer.
 #include <set>
 
 #include "caffe/layer_factory.hpp"
@@ -10,10 +10,10 @@ namespace {
 
 using layrub::partition::Axis;
 using layrub::partition::Partition;
-using layrub::partition::Wish;
+using layrub::partition::SearchGoal;
 
-/// Layers of a type between convolutions that learn: they take "x" (8 x 8 x 4 x 4) and, where they
-/// name it, "z" of the same shape, and make "y".
+/// Layers of one type between convolutions that learn. They read "x" (8 x 8 x 4 x 4) and optionally
+/// "z" of the same shape, and make "y".
 struct Case {
   string name, type, layers;
 };
@@ -195,7 +195,7 @@ NetParameter NetWith(const Case& of) {
 
 class LayerAxes : public ::testing::TestWithParam<Case> {};
 
-TEST_P(LayerAxes, ComputeTogetherWhatTheLayerComputes) {
+TEST_P(LayerAxes, PartsComputeTheSameAsTheWholeLayer) {
   string folder;
   MakeTempDir(&folder);
   const SolverParameter whole = testing::SolverOf(NetWith(GetParam()));
@@ -208,7 +208,7 @@ TEST_P(LayerAxes, ComputeTogetherWhatTheLayerComputes) {
   for (int a = 0; a < static_cast<int>(op.axes.size()); ++a) {
     for (const int levels : {1, 2}) {
       if (op.axes[a].extent % (1 << levels) != 0) continue;
-      Wish wish;
+      SearchGoal wish;
       wish.allows = [&](int, int o, int axis) { return o != static_cast<int>(at) || axis == a; };
       const Partition partition = Search(axes.network, levels, wish);
       ASSERT_EQ(1 << levels, Parts(partition, static_cast<int>(at), a)) << op.axes[a].name;
@@ -228,14 +228,14 @@ TEST_P(LayerAxes, ComputeTogetherWhatTheLayerComputes) {
 INSTANTIATE_TEST_SUITE_P(Types, LayerAxes, ::testing::ValuesIn(Cases()),
                          [](const auto& of) { return of.param.name; });
 
-TEST(LayerAxes, AreKnownOfEveryTypeOrThereIsAReason) {
+TEST(LayerAxes, AreKnownOrExplainedForEveryType) {
   const vector<string> known = TypesWithRules();
   for (const string& type : LayerRegistry<float>::LayerTypeList())
     EXPECT_TRUE(std::count(known.begin(), known.end(), type)) << type;
 }
 
-TEST(LayerAxes, OfEveryTypeThatHasAnyAreTried) {
-  // Sources of images copy their items by one class; test_partition tries it with Data.
+TEST(LayerAxes, OfEveryTypeAreTested) {
+  // Image sources all copy their items with one class; test_partition tests it with Data.
   std::set<string> tried{"AnnotatedData", "Data", "DenseImageData", "ImageData", "WindowData"};
   for (const Case& of : Cases()) tried.insert(of.type);
   for (const string& type : TypesWithRules()) {

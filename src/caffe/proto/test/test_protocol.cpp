@@ -1,4 +1,4 @@
-// The compiled protocol, row for row, against the tables of BVLC Caffe's protocol in data/.
+// Compares the compiled protocol, row by row, with the tables of BVLC Caffe's protocol in data/.
 #include <google/protobuf/descriptor.pb.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using google::protobuf::FileDescriptor;
 
 using Row = std::vector<std::string>;
 
-// The rows of a table without its heading, each padded to `columns` cells.
+// Reads the rows of a table without its header, each padded to `columns` cells.
 std::vector<Row> ReadTable(const std::string& name, size_t columns) {
   const std::string path = caffe::SourceFolder() + "/src/caffe/proto/test/data/" + name;
   std::ifstream file(path);
@@ -41,7 +41,7 @@ std::vector<Row> ReadTable(const std::string& name, size_t columns) {
 
 const FileDescriptor& Protocol() { return *caffe::NetParameter::descriptor()->file(); }
 
-// A name without the package: "SolverParameter.SolverMode".
+// Removes the package from a name: "SolverParameter.SolverMode".
 std::string ShortName(const std::string& full_name) {
   const std::string package = "caffe.";
   EXPECT_EQ(full_name.compare(0, package.size(), package), 0) << full_name;
@@ -109,17 +109,18 @@ std::vector<Row> RowsOf(const EnumDescriptor& values) {
   return rows;
 }
 
-// Caffe's messages: those that the table of fields names.
+// The names of Caffe's messages, from the table of fields.
 std::set<std::string> MessagesOfCaffe() {
   std::set<std::string> names;
   for (const Row& row : ReadTable("proto_fields.tsv", 7)) names.insert(row[0]);
   return names;
 }
 
-// Fields of Layrub and of Caffe's forks in Caffe's messages have numbers from 7171 on.
+// Fields that Layrub adds to Caffe's messages, for itself and for Caffe's forks, have these
+// numbers.
 constexpr int kFirstAdded = 7171, kLastAdded = 7299;
 
-TEST(Protocol, HasEveryFieldOfCaffeAndNoOtherAmongItsNumbers) {
+TEST(Protocol, HasEveryFieldOfCaffeAndNoOthersInItsRange) {
   std::vector<Row> expected = ReadTable("proto_fields.tsv", 7);
   ASSERT_EQ(expected.size(), 423u);
   const std::set<std::string> of_caffe = MessagesOfCaffe();
@@ -141,7 +142,7 @@ TEST(Protocol, HasEveryFieldOfCaffeAndNoOtherAmongItsNumbers) {
   EXPECT_EQ(actual, expected);
 }
 
-TEST(Protocol, HasEveryEnumValueOfCaffeAndNoOtherInItsMessages) {
+TEST(Protocol, HasEveryEnumValueOfCaffeAndNoOthers) {
   std::vector<Row> expected = ReadTable("proto_enums.tsv", 3);
   ASSERT_FALSE(expected.empty());
   std::vector<Row> actual;
@@ -160,7 +161,7 @@ TEST(Protocol, HasEveryEnumValueOfCaffeAndNoOtherInItsMessages) {
   EXPECT_EQ(actual, expected);
 }
 
-TEST(Protocol, PlacementIsAFieldOfNetAndSolver) {
+TEST(Protocol, HasPlacementInNetAndSolver) {
   const Descriptor& placement = *caffe::PlacementParameter::descriptor();
   std::vector<std::string> names;
   for (int i = 0; i < placement.field_count(); ++i) names.push_back(placement.field(i)->name());

@@ -15,15 +15,16 @@
 
 namespace caffe {
 
-/// While it lives, solvers made by this thread are the first of `count`.
+/// While an object exists, solvers made by this thread are the first of `count`.
 class SolverCount {
  public:
   explicit SolverCount(int count) { Caffe::set_solver_count(count); }
   ~SolverCount() { Caffe::set_solver_count(1); }
 };
 
-/// This thread's device and more like it: null for the CPU, emulated ones, or GPUs; where there are
-/// not so many, several on one, as the bits of GPUs are like those of no other device.
+/// Returns this thread's device and others like it: null for the CPU, emulated devices, or GPUs. If
+/// there are too few GPUs, some are used several times, because no other device gives the same
+/// bits.
 inline std::vector<layrub::Device*> DevicesLikeThis(int count) {
   static std::vector<std::unique_ptr<layrub::Device>> emulated;
   std::vector<layrub::Device*> devices(count);
@@ -40,12 +41,12 @@ inline std::vector<layrub::Device*> DevicesLikeThis(int count) {
   return devices;
 }
 
-/// A group of `count` members on devices like this thread's.
+/// Returns a group of `count` members on devices like this thread's.
 inline layrub::Group Threads(int count) { return layrub::ConnectThreads(DevicesLikeThis(count)); }
 
-/// The parameters that learn, one after the other. (Statistics are each solver's own.)
+/// Returns the learned parameters in one array. (Statistics differ between solvers.)
 inline std::vector<float> Learned(Solver<float>* solver) {
-  // Read by a thread of the solver's device.
+  // Must be read on the solver's device.
   const DeviceScope scope(solver->net()->planned()->executor().backend()->device());
   std::vector<float> values;
   const Net<float>& net = *solver->net();
@@ -57,8 +58,8 @@ inline std::vector<float> Learned(Solver<float>* solver) {
   return values;
 }
 
-/// What the root of `solvers` solvers has trained after some iterations. The others have learnt the
-/// same.
+/// Trains with `solvers` solvers and returns the state of the root. Expects that the others have
+/// learned the same.
 inline std::vector<float> TrainTogether(const SolverParameter& param, int solvers, int iterations) {
   const SolverCount count(solvers);
   OpenSolver root(param);

@@ -29,8 +29,8 @@ inline string Replaced(string text, const string& from, const string& to) {
   return text;
 }
 
-/// A folder with ten images of 3 x 6 x 6, of four classes, in every form that a source reads. It
-/// goes with this object.
+/// A folder with ten images of 3 x 6 x 6, of four classes, in every format that a source reads. It
+/// is removed with this object.
 class TrainingFiles {
  public:
   static constexpr int kImages = 10, kSide = 6, kValues = 3 * kSide * kSide;
@@ -60,8 +60,8 @@ class TrainingFiles {
 
   const string& folder() const { return folder_; }
 
-  /// By name, a layer for each kind of source that this build has, with tops "data" and "label";
-  /// all that can be random is.
+  /// For each kind of source that this build has, by name, a layer with tops "data" and "label".
+  /// Every random option is on.
   std::map<string, string> Sources() const {
     const string random = " transform_param { scale: 0.01 mirror: true crop_size: 5 } }";
     const auto layer = [](const string& type, const string& rest) {
@@ -84,7 +84,7 @@ class TrainingFiles {
                                 folder_ + "/lmdb' }" + random);
     sources["shuffled_lmdb"] = Replaced(sources["lmdb"], "rand_skip", "shuffle: true rand_skip");
 #ifdef USE_OPENCV
-    // Its objects are a loss of their own.
+    // Its boxes have a separate loss.
     sources["annotated"] =
         "layer { name: 'source' type: 'AnnotatedData' top: 'data' top: 'boxes' transform_param {"
         "  scale: 0.01 mirror: true distort_param { brightness_prob: 0.5 brightness_delta: 32 }"
@@ -100,7 +100,7 @@ class TrainingFiles {
 #endif
 #endif
 #ifdef USE_LEVELDB
-    // A process opens a LevelDB once: tests have other data.
+    // A process can open a LevelDB only once, so tests have other data.
     sources["leveldb"] =
         Replaced(sources["dummy"], "top: 'data'", "include { phase: TEST } top: 'data'") +
         layer("Data",
@@ -205,7 +205,7 @@ inline string NetOf(const string& source) {
     layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' top: 'loss' })";
 }
 
-/// The lines of the log that tell of training and tests, without their times.
+/// The log lines of training and tests, without their times.
 class TrainingLog : public google::LogSink {
  public:
   TrainingLog() { google::AddLogSink(this); }
@@ -226,14 +226,14 @@ class TrainingLog : public google::LogSink {
   vector<string> lines_;
 };
 
-/// What a training comes to.
+/// The result of a training.
 struct Trained {
   string bits;           ///< parameters and history
   string progress;       ///< generators, data, losses
   vector<string> lines;  ///< of the log
 };
 
-/// How to train.
+/// The way in which a Trainer trains.
 struct Way {
   string net;
   string fields = "momentum: 0.9";  ///< of the solver
@@ -248,7 +248,7 @@ class Trainer {
  public:
   static constexpr int kSnapshot = 5, kIterations = 9;
 
-  /// Weights, data and all that is random begin as `seed` says.
+  /// Weights, data and random numbers start from `seed`.
   Trainer(const Way& way, const string& prefix, int seed) : way_(way), count_(way.solvers) {
     SolverParameter param = ParseSolver(
         "base_lr: 0.05 lr_policy: 'multistep' gamma: 0.5 stepvalue: 3 stepvalue: 6 display: 1 "
@@ -276,7 +276,7 @@ class Trainer {
     return GoOn(resume);
   }
 
-  /// Without Restore, where the solver has been restored from `resume` already.
+  /// For a solver that was already restored from `resume`.
   Trained GoOn(const string& resume) {
     std::unique_ptr<ParallelSolvers<Dtype>> all;
     if (way_.solvers > 1) {
@@ -297,7 +297,7 @@ class Trainer {
  private:
   void Unplanned() {
     Net<Dtype>& net = *solver_->net();
-    solver_->Progress();  // a loop of its own brings the data where they were
+    solver_->Progress();  // for a loop of its own, restores the position in the data
     while (solver_->iter() < kIterations) {
       net.ClearParamDiffs();
       for (int i = 0; i < solver_->param().iter_size(); ++i) net.ForwardBackward();
@@ -314,8 +314,8 @@ class Trainer {
   std::unique_ptr<Solver<Dtype>> solver_;
 };
 
-/// Trains, and resumes the training from its snapshot in a new solver, which began with another
-/// seed: nothing tells the two from each other.
+/// Trains, and resumes from the snapshot in a new solver that started with another seed. Expects no
+/// difference.
 template <typename Dtype = float>
 void ExpectExactResume(const Way& way) {
   const string folder = NewFolder();
@@ -330,7 +330,7 @@ void ExpectExactResume(const Way& way) {
   std::filesystem::remove_all(folder);
   EXPECT_TRUE(resumed.bits == whole.bits) << "weights or history differ";
   EXPECT_TRUE(resumed.progress == whole.progress) << "generators, data or losses differ";
-  // Without a plan the test itself does the iterations, and logs nothing.
+  // Without a plan the test itself runs the iterations, and logs nothing.
   EXPECT_EQ(resumed.lines.empty(), way.strategy.empty());
   ASSERT_LT(resumed.lines.size(), whole.lines.size() + way.strategy.empty());
   whole.lines.erase(whole.lines.begin(), whole.lines.end() - resumed.lines.size());

@@ -13,7 +13,7 @@
 
 namespace caffe {
 
-/// Those that this build can write.
+/// The snapshot formats that this build can write.
 inline vector<string> SnapshotFormats() {
 #ifdef USE_HDF5
   return {"BINARYPROTO", "HDF5"};
@@ -28,7 +28,7 @@ inline SolverParameter ParseSolver(const string& text) {
   return param;
 }
 
-/// A net whose gradients are known: two items of three ones through one neuron whose output is the
+/// A net with known gradients: two items of three ones, through one neuron whose output is the
 /// loss. The derivative of every weight and of the bias is 2 in each iteration.
 inline string LinearNet(const string& param_fields = "") {
   return R"(
@@ -50,7 +50,7 @@ inline string LinearNet(const string& param_fields = "") {
 }
 constexpr double kGradient = 2, kWeight = 0.5, kBias = -0.25;
 
-/// A small classifier on random data that is drawn anew in each iteration.
+/// A small classifier on random data, new in each iteration.
 inline string ClassifierNet() {
   return R"(
     name: "classifier"
@@ -74,7 +74,7 @@ inline string ClassifierNet() {
   )";
 }
 
-/// Every solver type, with the fields that it needs.
+/// The fields of every solver type, with its name.
 inline vector<string> SolverKinds() {
   return {"momentum: 0.9",
           "type: 'Nesterov' momentum: 0.9",
@@ -83,12 +83,12 @@ inline vector<string> SolverKinds() {
           "type: 'AdaDelta' momentum: 0.95 delta: 1e-4 base_lr: 1",
           "type: 'Adam' momentum: 0.9 momentum2: 0.99 delta: 1e-6"};
 }
-/// The name of the type, for tests of all kinds.
+/// The type's name, as a suffix of test names.
 inline string KindName(const testing::TestParamInfo<string>& kind) {
   return ParseSolver(kind.param).type();
 }
 
-/// Parameters and history, one after the other.
+/// Returns parameters and history in one array.
 template <typename Dtype>
 vector<Dtype> State(Solver<Dtype>* solver) {
   vector<Dtype> values;
@@ -102,8 +102,8 @@ vector<Dtype> State(Solver<Dtype>* solver) {
   return values;
 }
 
-/// A solver of `net` with the fields `fields`; SGD, base_lr 0.1 and a fixed policy unless they say
-/// otherwise.
+/// Makes a solver of `net` with the fields `fields`. The default is SGD with base_lr 0.1 and a
+/// fixed policy.
 template <typename Dtype = float>
 std::unique_ptr<SGDSolver<Dtype>> MakeSolver(const string& net, const string& fields) {
   const string defaults =
@@ -124,7 +124,7 @@ vector<Dtype> Parameters(Solver<Dtype>* solver) {
   return values;
 }
 
-/// The bits, so that comparisons tell -0 from 0.
+/// Returns the bits of the values, so that -0 and 0 differ.
 template <typename Dtype>
 string Bits(const vector<Dtype>& values) {
   return string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Dtype));

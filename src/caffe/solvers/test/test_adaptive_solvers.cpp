@@ -15,8 +15,8 @@ using Weights = std::array<double, kWeights>;
 const Weights kInputs = {1, 0.5, -2, 1}, kFirst = {0.5, 0.5, 0.5, -0.25};
 constexpr double kTarget = 3, kBiasRate = 2;
 
-/// Least squares: one neuron, two equal items, so that the derivative is the residual times the
-/// input. The bias learns twice as fast and does not decay.
+/// Least squares with one neuron and two equal items, so that the derivative is the residual times
+/// the input. The bias learns twice as fast and does not decay.
 string LeastSquaresNet() {
   string net, columns;
   for (int i = 0; i < kWeights - 1; ++i) {
@@ -43,7 +43,8 @@ string LeastSquaresNet() {
     layer { name: 'loss' type: 'EuclideanLoss' bottom: 'ip' bottom: 't' top: 'loss' })";
 }
 
-/// What a weight loses in step `t` (from 1), by the type's formula; `a` and `b` are its history.
+/// Returns the decrease of a weight in step `t` (from 1) by the type's formula. `a` and `b` are its
+/// history.
 double Step(const SolverParameter& p, int t, double rate, double g, double* a, double* b) {
   const double momentum = p.momentum(), momentum2 = p.momentum2(), delta = p.delta();
   const double before = *a;
@@ -121,18 +122,18 @@ TEST_P(EverySolver, AveragesTheGradientsOfIterSizeBatches) {
 TEST_P(EverySolver, ClipsTheNormOfAllGradients) {
   ExpectReference(GetParam() + " clip_gradients: 0.5");
 }
-TEST_P(EverySolver, TakesTheRateOfTheIteration) {
+TEST_P(EverySolver, UsesTheRateOfTheIteration) {
   ExpectReference(GetParam() + " lr_policy: 'inv' gamma: 0.5 power: 0.75");
 }
 
-TEST_P(EverySolver, FindsTheLeastSquares) {
+TEST_P(EverySolver, ConvergesToTheLeastSquaresSolution) {
   const auto solver = MakeSolver<double>(LeastSquaresNet(), GetParam());
   const double first = solver->net()->ForwardBackward();
   solver->Step(200);
   EXPECT_LT(solver->net()->ForwardBackward(), 0.1 * first);
 }
 
-TEST_P(EverySolver, IsKnownByItsNameAndByThatOfItsSettings) {
+TEST_P(EverySolver, IsKnownByTypeAndOldSolverType) {
   const auto solver = MakeSolver(LeastSquaresNet(), GetParam());
   EXPECT_EQ(solver->type(), solver->param().type());
   SolverParameter old = ParseSolver("solver_type: " + boost::to_upper_copy(solver->param().type()));
@@ -142,12 +143,12 @@ TEST_P(EverySolver, IsKnownByItsNameAndByThatOfItsSettings) {
 
 INSTANTIATE_TEST_SUITE_P(Solvers, EverySolver, ::testing::ValuesIn(SolverKinds()), KindName);
 
-TEST(AdaptiveSolvers, AreAllThatCaffeHas) {
+TEST(AdaptiveSolvers, CoverAllSolversOfCaffe) {
   EXPECT_EQ(SolverRegistry<float>::SolverTypeList(),
             (vector<string>{"AdaDelta", "AdaGrad", "Adam", "Nesterov", "RMSProp", "SGD"}));
 }
 
-TEST(AdaptiveSolversErrors, RefuseSettingsThatMakeNoSense) {
+TEST(AdaptiveSolversErrors, RejectInvalidSettings) {
   const auto make = [](const string& fields) { MakeSolver(LeastSquaresNet(), fields); };
   EXPECT_ERROR(make("type: 'AdaGrad' momentum: 0.9"), "Momentum cannot be used with AdaGrad");
   EXPECT_ERROR(make("type: 'RMSProp' momentum: 0.9"), "Momentum cannot be used with RMSProp");

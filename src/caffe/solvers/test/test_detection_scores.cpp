@@ -17,8 +17,8 @@ void Add(const vector<float>& rows, DetectionScores* scores) {
   scores->Add("found", blob);
 }
 
-// Of two objects of label 1 in two batches, the best and the third finding are one; of label 2
-// there are none; label 3 has one object, found, and a difficult one, which does not count.
+// Label 1: two objects in two batches; the best and the third detection are correct. Label 2: no
+// objects. Label 3: one object, detected, and a difficult one, which does not count.
 DetectionScores TwoBatches() {
   DetectionScores scores;
   Add({-1, 1, 1,    -1, -1, -1, 2, 0,    -1, -1, -1, 3, 1,    -1, -1,  // objects
@@ -40,7 +40,7 @@ TEST(DetectionScores, AreAveragePrecisionsOverAllBatches) {
               TwoBatches().AveragePrecisions(PrecisionMean::k11Point).at(1), 1e-9);
 }
 
-/// A test net whose output is `rows` in each batch.
+/// Returns a test net whose output is `rows` in each batch.
 string Detector(const vector<float>& rows) {
   string net =
       "layer { name: 'x' type: 'DummyData' top: 'x' include { phase: TRAIN }"
@@ -63,7 +63,7 @@ string Detector(const vector<float>& rows) {
          " reshape_param { shape { dim: 1 dim: 1 dim: -1 dim: 5 } } }";
 }
 
-TEST(DetectionScores, AreWhatASolverTests) {
+TEST(DetectionScores, AreReportedBySolverTests) {
   const auto solver = MakeSolver<float>(
       Detector({-1, 1, 1, -1, -1, 0, 1, 0.9f, 1, 0, 0, 1, 0.95f, 0, 1}),
       "eval_type: 'detection' ap_version: 'MaxIntegral' show_per_class_result: true "
@@ -74,12 +74,12 @@ TEST(DetectionScores, AreWhatASolverTests) {
   solver->Step(1);
   FLAGS_logtostderr = false;
   const string said = testing::internal::GetCapturedStderr();
-  // Two objects in two batches; of four findings the lower two are they.
+  // Two objects in two batches; of four detections the two with lower scores are correct.
   EXPECT_NE(string::npos, said.find("class1: 0.5\n")) << said;
   EXPECT_NE(string::npos, said.find("    Test net output #0: map = 0.5\n")) << said;
 }
 
-TEST(DetectionScoresErrors, WhatIsNoneIsRefused) {
+TEST(DetectionScoresErrors, RejectsInvalidOutputs) {
   const string net = Detector({-1, 1, 1, -1, -1});
   EXPECT_ERROR(MakeSolver<float>(net, "eval_type: 'segmentation' test_iter: 1 test_interval: 1"),
                "eval_type may be classification or detection; it is \"segmentation\"");

@@ -1,10 +1,10 @@
-// A training that is resumed from a snapshot is, bit for bit, the one that never stopped.
+// Training that resumes from a snapshot is, bit for bit, the training that never stopped.
 #include "resumed_training.hpp"
 
 namespace caffe {
 namespace {
 
-/// Tests twice, from the data where they are; SGD.
+/// SGD with two batches per test, which continue in the data of the previous test.
 const char kTested[] = "momentum: 0.9 test_iter: 2 test_interval: 3 ";
 
 const TrainingFiles& Files() {
@@ -69,7 +69,8 @@ INSTANTIATE_TEST_SUITE_P(Sources, ExactResumeOf, ::testing::ValuesIn(SourceNames
 
 class ExactResumeWith : public ::testing::TestWithParam<string> {};
 
-/// Each type, several passes an iteration, clipped gradients, several solvers, both precisions.
+/// Every solver type, with several passes per iteration, clipped gradients, several solvers, and
+/// both precisions.
 TEST_P(ExactResumeWith, ASolver) {
   for (const string& format : SnapshotFormats()) {
     Way way;
@@ -85,7 +86,7 @@ TEST_P(ExactResumeWith, ASolver) {
 
 INSTANTIATE_TEST_SUITE_P(Types, ExactResumeWith, ::testing::ValuesIn(SolverKinds()), KindName);
 
-/// Sequences that go on from pass to pass, so that the hidden state counts.
+/// Sequences that continue from pass to pass, so that the hidden state matters.
 string Sequences(const string& type) {
   return R"(
     layer { name: 'data' type: 'DummyData' top: 'x' top: 'cont' top: 'label'
@@ -102,7 +103,7 @@ string Sequences(const string& type) {
             softmax_param { axis: 2 } })";
 }
 
-TEST(ExactResume, TakesUpTheHiddenStateOfRecurrentLayers) {
+TEST(ExactResume, RestoresTheHiddenStateOfRecurrentLayers) {
   for (const string type : {"LSTM", "RNN"}) {
     for (const string strategy : {"", "keep", "vdnn_all", "hybrid"}) {
       for (const string& format : SnapshotFormats()) {
@@ -119,7 +120,7 @@ TEST(ExactResume, TakesUpTheHiddenStateOfRecurrentLayers) {
   }
 }
 
-TEST(ExactResume, GoesOnWithTheMeanOfFewLosses) {
+TEST(ExactResume, RestoresTheMeanOfFewLosses) {
   for (const int snapshot : {1, 2, 3, 5, 7}) {
     SCOPED_TRACE(snapshot);
     Way way;
@@ -129,8 +130,8 @@ TEST(ExactResume, GoesOnWithTheMeanOfFewLosses) {
   }
 }
 
-/// The rate, which falls in most iterations, depends on all losses so far.
-TEST(ExactResume, GoesOnOnThePlateauOfTheLoss) {
+/// The rate falls in most iterations and depends on all losses so far.
+TEST(ExactResume, RestoresThePlateauOfTheLoss) {
   for (const string& format : SnapshotFormats()) {
     Way way;
     way.net = NetOf(Files().Sources().at("dummy"));
@@ -141,7 +142,7 @@ TEST(ExactResume, GoesOnOnThePlateauOfTheLoss) {
   }
 }
 
-/// What is asked of the solver while it tests.
+/// Requests one action while the solver tests.
 class AskedWhileTesting {
  public:
   AskedWhileTesting(SolverAction::Enum action, int question)
@@ -154,8 +155,8 @@ class AskedWhileTesting {
   int asked_ = 0;
 };
 
-/// The test that the snapshot has cut through is run again, from its beginning.
-TEST(ExactResume, GoesOnFromTheMiddleOfATest) {
+/// The test during which the snapshot is written runs again from its beginning.
+TEST(ExactResume, ResumesFromTheMiddleOfATest) {
   for (const auto action : {SolverAction::SNAPSHOT, SolverAction::STOP}) {
     SCOPED_TRACE(action);
     const string folder = NewFolder();
@@ -165,7 +166,7 @@ TEST(ExactResume, GoesOnFromTheMiddleOfATest) {
     const Trained whole = Trainer<float>(way, folder + "/whole", 1).Train();
     {
       Trainer<float> stopped(way, folder + "/run", 1);
-      // Tests of 5 and 4 batches before iterations 0 and 3, each asks, as do 3 iterations.
+      // One request per batch of the tests (5 + 4 before iterations 0 and 3) and per iteration (3).
       stopped.solver().SetActionFunction(AskedWhileTesting(action, 9 + 3 + 7));
       const string state = folder + "/run_iter_3.solverstate";
       stopped.solver().Step(4);
@@ -179,8 +180,8 @@ TEST(ExactResume, GoesOnFromTheMiddleOfATest) {
   }
 }
 
-/// The display and the test after the last iteration read and draw, too.
-TEST(ExactResume, GoesOnBeyondTheEndOfATraining) {
+/// The display and the test after the last iteration also read data and draw random numbers.
+TEST(ExactResume, ResumesAfterTheEndOfTraining) {
   for (const string source : {"dummy", "shuffled_images"}) {
     if (Files().Sources().count(source) == 0) continue;
     const string folder = NewFolder();
@@ -204,7 +205,7 @@ TEST(ExactResume, GoesOnBeyondTheEndOfATraining) {
   }
 }
 
-TEST(ExactResume, RewindsASolverThatHasGoneOn) {
+TEST(ExactResume, RewindsASolverThatHasTrainedOn) {
   for (const auto& [name, layer] : Files().Sources()) {
     SCOPED_TRACE(name);
     const string folder = NewFolder();
@@ -222,8 +223,8 @@ TEST(ExactResume, RewindsASolverThatHasGoneOn) {
   }
 }
 
-/// In Caffe sources begin anew, and programs read as many batches as were read before.
-TEST(ExactResume, SkipsNothingWhereTheProgramBringsTheDataThereItself) {
+/// In Caffe sources restart, so programs skip as many batches as were read before.
+TEST(ExactResume, SkipsNothingIfTheProgramAdvancesTheDataItself) {
   for (const auto& [name, layer] : Files().Sources()) {
     for (const int solvers : {1, 2}) {
       if (solvers > 1 && (name == "memory" || name == "input" || name == "leveldb")) continue;
@@ -245,9 +246,8 @@ TEST(ExactResume, SkipsNothingWhereTheProgramBringsTheDataThereItself) {
   }
 }
 
-/// A loop of the program's own has the data where it has brought them, before a Step and a
-/// snapshot.
-TEST(ExactResume, LeavesTheDataToALoopOfTheProgramsOwn) {
+/// The program's own loop sets the position in the data, before a Step and a snapshot.
+TEST(ExactResume, LeavesTheDataToTheProgramsOwnLoop) {
   const string folder = NewFolder();
   Way way;
   way.net = NetOf(Files().Sources().at("dummy"));
@@ -273,7 +273,7 @@ TEST(ExactResume, LeavesTheDataToALoopOfTheProgramsOwn) {
   std::filesystem::remove_all(folder);
 }
 
-/// A source of a user's that says where it is.
+/// A user's source that saves its progress.
 template <typename Dtype>
 class CountingLayer : public BasePrefetchingDataLayer<Dtype> {
  public:
@@ -314,14 +314,14 @@ class CountingLayer : public BasePrefetchingDataLayer<Dtype> {
 
 REGISTER_LAYER_CLASS(Counting);
 
-TEST(ExactResume, TakesUpAUsersSourceThatSaysWhereItIs) {
+TEST(ExactResume, RestoresAUsersSourceThatSavesItsProgress) {
   Way way;
   way.net = NetOf("layer { name: 'source' type: 'Counting' top: 'data' top: 'label' }");
   way.fields = kTested;
   ExpectExactResume(way);
 }
 
-/// A source of a user's that does not say where it is, and has so many batches.
+/// A user's source that saves no progress and ends after kBatches batches.
 template <typename Dtype>
 class EndingLayer : public CountingLayer<Dtype> {
  public:
@@ -329,10 +329,10 @@ class EndingLayer : public CountingLayer<Dtype> {
   ~EndingLayer() override { this->StopInternalThread(); }
 
  protected:
-  static constexpr int kBatches = 10;  // for 9 iterations, and the shape of the one that follows
+  static constexpr int kBatches = 10;  // for 9 iterations and the shape of the next
 
   void load_batch(Batch<Dtype>* batch) override {
-    if (loaded_++ == kBatches) BlockingQueue<int>().pop();  // until it is interrupted
+    if (loaded_++ == kBatches) BlockingQueue<int>().pop();  // waits until interrupted
     CountingLayer<Dtype>::load_batch(batch);
   }
   bool SavePosition(SourcePosition*) const override { return false; }
@@ -342,7 +342,7 @@ class EndingLayer : public CountingLayer<Dtype> {
 };
 REGISTER_LAYER_CLASS(Ending);
 
-TEST(ExactResume, WaitsForNoBatchOfASourceThatDoesNotSayWhereItIs) {
+TEST(ExactResume, DoesNotWaitForASourceThatSavesNoProgress) {
   const string folder = NewFolder();
   Way way;
   way.net = NetOf("layer { name: 'source' type: 'Ending' top: 'data' top: 'label' }");

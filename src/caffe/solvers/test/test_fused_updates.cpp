@@ -32,7 +32,7 @@ const char kNet[] = R"(
 
 constexpr int kIterations = 4;
 
-/// A solver of a user, whose update reads what it needs as Caffe's own did.
+/// A user's solver, whose update accesses blobs as Caffe's own did.
 class PlainStep : public SGDSolver<float> {
  public:
   using SGDSolver<float>::SGDSolver;
@@ -48,7 +48,7 @@ class PlainStep : public SGDSolver<float> {
   }
 };
 
-TEST(FusedUpdates, LeaveRoomForAUsersOwn) {
+TEST(FusedUpdates, MatchAUsersUnfusedUpdate) {
   OpenSolver ours(SolverFor(ParseNet(kNet), "keep"));
   ours.Step(kIterations);
   PlainStep theirs(SolverFor(ParseNet(kNet), "keep"));

@@ -8,7 +8,7 @@
 namespace caffe {
 namespace {
 
-/// A member whose group has nobody else, and what it was asked for: "sum" and the counts.
+/// The only member of a group. Records the calls: "sum" is followed by the counts.
 class Recorder : public layrub::Communicator {
  public:
   int rank() const override { return 0; }
@@ -30,7 +30,7 @@ class Recorder : public layrub::Communicator {
   std::vector<string> asked;
 };
 
-/// Three products, of which the second has 9 MB of weights.
+/// Three InnerProduct layers, of which the second has 9 MB of weights.
 NetParameter LargeNet() {
   const auto product = [](const string& name, const string& bottom, int outputs) {
     return "layer { name: '" + name + "' type: 'InnerProduct' bottom: '" + bottom + "' top: '" +
@@ -47,11 +47,11 @@ NetParameter LargeNet() {
 
 using Asked = std::vector<string>;
 
-/// Iterations in which something is done for the first time. A GPU captures this net's forward in
-/// the second; between the sums of its backward there is too little to capture.
+/// The number of iterations in which something runs for the first time. A GPU captures this net's
+/// forward in the second one; between the sums of its backward there is too little to capture.
 int FirstIterations() { return DeviceContext::Current().launch ? 2 : 1; }
 
-TEST(GradientSum, TakesSomeMiBAtATimeWhileTheBackwardGoesOn) {
+TEST(GradientSum, SumsSomeMiBAtATimeDuringTheBackward) {
   OpenSolver solver(SolverFor(LargeNet()));
   Recorder group;
   GradientSum<float> sum(&solver, &group);
@@ -64,7 +64,7 @@ TEST(GradientSum, TakesSomeMiBAtATimeWhileTheBackwardGoesOn) {
   }
 }
 
-TEST(GradientSum, WaitsAgainWhereThePlanIsANewOne) {
+TEST(GradientSum, WaitsAfterTheBackwardAgainWithANewPlan) {
   OpenSolver solver(SolverFor(LargeNet()));
   Recorder group;
   GradientSum<float> sum(&solver, &group);
@@ -79,7 +79,7 @@ TEST(GradientSum, WaitsAgainWhereThePlanIsANewOne) {
   EXPECT_EQ(group.Take(), (Asked{"sum 15000 2250000", "sum 4500", "wait"}));
 }
 
-TEST(GradientSum, TakesAllAfterTheBackwardWhereThatIsAskedFor) {
+TEST(GradientSum, SumsAfterTheBackwardWithoutLayerWiseReduce) {
   SolverParameter param = SolverFor(LargeNet());
   param.set_layer_wise_reduce(false);
   OpenSolver solver(param);
@@ -93,7 +93,7 @@ TEST(GradientSum, TakesAllAfterTheBackwardWhereThatIsAskedFor) {
   EXPECT_EQ(asked[9], "wait");
 }
 
-TEST(GradientSum, LetsATestFindNoSumUnderWay) {
+TEST(GradientSum, CompletesBeforeATest) {
   SolverParameter param = SolverFor(LargeNet());
   *param.add_test_net_param() = LargeNet();
   param.add_test_iter(2);
@@ -108,7 +108,7 @@ TEST(GradientSum, LetsATestFindNoSumUnderWay) {
   EXPECT_EQ(group.Take(), (Asked{"synchronize", "sum 15000 2250000", "sum 4500", "wait"}));
 }
 
-TEST(GradientSum, OfPartsOfTheBackwardGivesTheBitsOfOneAfterIt) {
+TEST(GradientSum, GivesTheSameBitsDuringAndAfterTheBackward) {
   SolverParameter param = SolverFor(LargeNet());
   const std::vector<float> parts = TrainTogether(param, 2, 3);
   param.set_layer_wise_reduce(false);

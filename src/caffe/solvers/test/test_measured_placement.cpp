@@ -7,11 +7,11 @@
 namespace caffe {
 namespace {
 
-constexpr int kIterations = 8;  // more than are measured
+constexpr int kIterations = 8;  // more than the measured ones
 
 class MeasuredPlacement : public ::testing::TestWithParam<std::string> {};
 
-/// Trains with `param`, measuring if wanted; what `machine` then holds.
+/// Trains with `param`, measuring if wanted, and stores the machine in `machine`.
 std::vector<float> Train(const SolverParameter& param, bool measure, layrub::Machine* machine) {
   OpenSolver solver(param);
   solver.mutable_placement_extra()->measure = measure;
@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(EveryStrategy, MeasuredPlacement,
                          ::testing::ValuesIn(layrub::StrategyNames()),
                          [](const auto& test) { return test.param; });
 
-TEST(MeasuredPlacement, IsOffWhereTheSamePlanIsWanted) {
+TEST(MeasuredPlacement, IsOffIfDeterministic) {
   layrub::Machine machine;
   SolverParameter param = SolverFor(ReadNet("lenet"), "hybrid");
   param.mutable_placement()->set_deterministic(true);
@@ -49,7 +49,7 @@ TEST(MeasuredPlacement, IsOffWhereTheSamePlanIsWanted) {
   EXPECT_TRUE(machine.measured.empty());
 }
 
-TEST(MeasuredPlacement, IsOffWhereNothingMoves) {
+TEST(MeasuredPlacement, IsOffIfThePlanMovesNothing) {
   layrub::Machine machine;
   SolverParameter param = SolverFor(ReadNet("mini_resnet"), "auto");
   Train(param, false, &machine);
@@ -70,7 +70,7 @@ TEST(MeasuredPlacement, HappensOnce) {
   EXPECT_EQ(solver.mutable_placement_extra()->machine.link_down, first.link_down);
 }
 
-TEST(MeasuredPlacement, GoesOnWithTheTestNetsPlaced) {
+TEST(MeasuredPlacement, PlacesTheTestNetsAgain) {
   SolverParameter param = SolverFor(ReadNet("lenet"), "hybrid");
   param.mutable_net_param()->mutable_state()->clear_phase();
   param.add_test_iter(1);
@@ -81,7 +81,7 @@ TEST(MeasuredPlacement, GoesOnWithTheTestNetsPlaced) {
   EXPECT_TRUE(SameBits(Train(param, true, &machine), plain));
 }
 
-TEST(MeasuredPlacement, StartsAgainWhenAnInputChangesItsShape) {
+TEST(MeasuredPlacement, RestartsWhenAnInputChangesItsShape) {
   OpenSolver solver(SolverFor(ParseNet(R"(
     layer { name: "in" type: "Input" top: "x" top: "y" input_param { shape { dim: 4 dim: 3 } shape { dim: 4 dim: 2 } } }
     layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" inner_product_param { num_output: 2 } }
@@ -106,7 +106,7 @@ TEST(MeasuredPlacement, StartsAgainWhenAnInputChangesItsShape) {
   EXPECT_EQ(layrub::MeasuredOperations(graph, machine), static_cast<int>(graph.ops.size()));
 }
 
-TEST(MeasuredPlacement, TheStateIsNeverHeldTwice) {
+TEST(MeasuredPlacement, NeverHoldsTheStateTwice) {
   if (Caffe::mode() == Caffe::GPU)
     GTEST_SKIP() << "while nets are placed, the host holds what leaves a device";
   constexpr int64_t kState = 12 * 16 * kMiB;  // four matrices, their gradients and histories
@@ -127,7 +127,7 @@ TEST(MeasuredPlacement, TheStateIsNeverHeldTwice) {
   ASSERT_TRUE(solver.Place().ok());
   solver.Step(1);
   EXPECT_LT(MostBytes() - before, kState + 64 * kMiB);
-  EXPECT_GT(MostBytes() - before, kState / 2);  // or others have hidden what is looked at
+  EXPECT_GT(MostBytes() - before, kState / 2);  // otherwise other memory hides the difference
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 constexpr int kSolvers = 2;
 constexpr int kIterations = 3;
 
-/// Runs `body(rank)` in a thread for each solver, which is set up as a user's program does it.
+/// Runs `body(rank)` in a thread for each solver, which is set up as in a user's program.
 template <typename Body>
 void InThreads(Body body) {
   const std::vector<layrub::Device*> devices = DevicesLikeThis(kSolvers);
@@ -35,7 +35,7 @@ SolverParameter ParamOf(const Items& items) {
   return param;
 }
 
-TEST(NCCL, SolversThatMeetByANameLearnTheSame) {
+TEST(NCCL, SolversJoinedByAUidLearnTheSame) {
   const Items items;
   const SolverParameter param = ParamOf(items);
   const string uid = NCCL<float>::new_uid();
@@ -55,7 +55,7 @@ TEST(NCCL, SolversThatMeetByANameLearnTheSame) {
   EXPECT_TRUE(AllFinite(learned[0]));
 }
 
-TEST(NCCL, SolversLearnWhatParallelSolversLearn) {
+TEST(NCCL, TrainsTheSameAsParallelSolvers) {
   const Items items;
   const SolverParameter param = ParamOf(items);
   std::vector<float> trained;
@@ -70,7 +70,7 @@ TEST(NCCL, SolversLearnWhatParallelSolversLearn) {
   EXPECT_TRUE(SameBits(trained, TrainTogether(param, kSolvers, kIterations)));
 }
 
-TEST(NCCL, AListOfSolversBecomesAGroup) {
+TEST(NCCL, InitSingleProcessMakesAGroup) {
   const Items items;
   const SolverParameter param = ParamOf(items);
   std::vector<float> learned[kSolvers];
@@ -92,7 +92,7 @@ TEST(NCCL, AListOfSolversBecomesAGroup) {
   EXPECT_TRUE(SameBits(learned[0], learned[1]));
 }
 
-/// What the library really does, with as many GPUs as there are: one will do.
+/// Tests the real library with as many GPUs as there are; one is enough.
 TEST(NCCL, SumsAndBroadcastsOnTheGpusOfThisMachine) {
   if (!DeviceContext::Current().launch) GTEST_SKIP() << "There is no GPU here.";
   constexpr int kCount = 100000;
@@ -121,7 +121,7 @@ TEST(NCCL, SumsAndBroadcastsOnTheGpusOfThisMachine) {
     EXPECT_EQ(sum, std::vector<float>(kCount, static_cast<float>(gpus.size())));
 }
 
-TEST(NCCL, SaysWhatIsMissing) {
+TEST(NCCL, ReportsWhatIsMissing) {
   const Items items;
   shared_ptr<Solver<float>> solver(new OpenSolver(ParamOf(items)));
   NCCL<float> alone(solver);

@@ -1,4 +1,4 @@
-// Several solvers on parts of the data train what one trains on all of it.
+// Several solvers on parts of the data train the same as one solver on all of it.
 #include <algorithm>
 #include <map>
 
@@ -27,7 +27,7 @@ SolverParameter WholePass(SolverParameter param) {
 
 class ParallelSolversOf : public ::testing::TestWithParam<int> {};
 
-TEST_P(ParallelSolversOf, LearnWhatOneLearnsFromTheirBatchesTogether) {
+TEST_P(ParallelSolversOf, LearnTheSameAsOneSolverWithTheCombinedBatch) {
   const Items items;
   const int solvers = GetParam();
   const std::vector<float> one = TrainTogether(SolverFor(items.Net(4 * solvers)), 1, kIterations);
@@ -39,7 +39,7 @@ TEST_P(ParallelSolversOf, LearnWhatOneLearnsFromTheirBatchesTogether) {
   EXPECT_TRUE(SameBits(TrainTogether(WholePass(param), solvers, kIterations), several));
 }
 
-TEST_P(ParallelSolversOf, LearnTheSameBitsInEachRun) {
+TEST_P(ParallelSolversOf, GiveTheSameBitsInEachRun) {
   const SolverParameter param = SolverFor(ReadNet("lenet"));
   const std::vector<float> first = TrainTogether(param, GetParam(), kIterations);
   EXPECT_TRUE(SameBits(TrainTogether(param, GetParam(), kIterations), first));
@@ -47,7 +47,7 @@ TEST_P(ParallelSolversOf, LearnTheSameBitsInEachRun) {
 
 INSTANTIATE_TEST_SUITE_P(Solvers, ParallelSolversOf, ::testing::Values(2, 3, 4));
 
-TEST(ParallelSolvers, SumAfterTheLastOfSeveralPasses) {
+TEST(ParallelSolvers, SumAfterTheLastPassOfIterSize) {
   const Items items;
   SolverParameter one = SolverFor(items.Net(8)), two = SolverFor(items.Net(4));
   one.set_iter_size(3);
@@ -57,7 +57,7 @@ TEST(ParallelSolvers, SumAfterTheLastOfSeveralPasses) {
   EXPECT_TRUE(SameBits(TrainTogether(WholePass(two), 2, kIterations), several));
 }
 
-TEST(ParallelSolvers, ClipTheGradientsOfTheirBatchesTogether) {
+TEST(ParallelSolvers, ClipTheGradientOfTheCombinedBatch) {
   const Items items;
   SolverParameter one = SolverFor(items.Net(8)), two = SolverFor(items.Net(4));
   one.set_clip_gradients(0.1f);
@@ -65,7 +65,7 @@ TEST(ParallelSolvers, ClipTheGradientsOfTheirBatchesTogether) {
   ExpectClose(TrainTogether(two, 2, kIterations), TrainTogether(one, 1, kIterations));
 }
 
-/// What `solvers` solvers of the type Adam have learned, each of them.
+/// Trains with `solvers` Adam solvers and returns what each of them has learned.
 std::vector<float> LearnByAdam(const NetParameter& net, int solvers) {
   SolverParameter param = SolverFor(net);
   param.set_type("Adam");
@@ -85,7 +85,7 @@ std::vector<float> LearnByAdam(const NetParameter& net, int solvers) {
   return Learned(&root);
 }
 
-TEST(ParallelSolvers, LearnByAdamWhatOneLearnsFromTheirBatchesTogether) {
+TEST(ParallelSolvers, WithAdamLearnTheSameAsOneSolverWithTheCombinedBatch) {
   const Items items;
   ExpectClose(LearnByAdam(items.Net(4), 2), LearnByAdam(items.Net(8), 1));
 }
@@ -93,7 +93,7 @@ TEST(ParallelSolvers, LearnByAdamWhatOneLearnsFromTheirBatchesTogether) {
 class ParallelSolversUnder : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
 };
 
-TEST_P(ParallelSolversUnder, TheSmallestBudgetLearnTheBitsOfKeep) {
+TEST_P(ParallelSolversUnder, TheSmallestBudgetGiveTheBitsOfKeep) {
   constexpr int kFew = 3;
   const auto& [net, strategy] = GetParam();
   static std::map<std::string, std::vector<float>> kept;  // by net
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(OtherNets, ParallelSolversUnder,
                                             ::testing::Values("hybrid", "superneurons")),
                          name_of);
 
-TEST(ParallelSolvers, EachHaveAPlanOfTheirOwn) {
+TEST(ParallelSolvers, EachHaveTheirOwnPlan) {
   const SolverCount count(2);
   OpenSolver root(SolverFor(ReadNet("lenet"), "hybrid"));
   ParallelSolvers<float> all(&root, Threads(2));
@@ -129,7 +129,7 @@ TEST(ParallelSolvers, EachHaveAPlanOfTheirOwn) {
   EXPECT_NE(all.solver(0)->net()->planned(), all.solver(1)->net()->planned());
 }
 
-TEST(ParallelSolvers, SayWhichOfThemDoesNotFit) {
+TEST(ParallelSolvers, NameTheSolverThatDoesNotFit) {
   const SolverCount count(2);
   SolverParameter param = SolverFor(ReadNet("lenet"), "hybrid");
   param.mutable_placement()->set_device_memory("1KiB");
@@ -140,7 +140,7 @@ TEST(ParallelSolvers, SayWhichOfThemDoesNotFit) {
   EXPECT_EQ(status.message.find("solver 1 of 2"), 0u) << status.message;
 }
 
-TEST(ParallelSolvers, NeedTheirNumberBeforeTheFirst) {
+TEST(ParallelSolvers, RequireTheSolverCountBeforeTheRootIsMade) {
   OpenSolver root(SolverFor(ReadNet("lenet")));
   EXPECT_ERROR(ParallelSolvers<float>(&root, Threads(2)), "set_solver_count");
 }
@@ -178,7 +178,7 @@ TEST(ParallelSolvers, EndWhenTheRootIsStoppedInItsFirstTest) {
   EXPECT_TRUE(all.solver(1)->test_nets().empty());
 }
 
-TEST(ParallelSolvers, GoOnFromASnapshotTogether) {
+TEST(ParallelSolvers, ResumeTogetherFromASnapshot) {
   SolverParameter param = SolverFor(ReadNet("lenet"));
   param.set_snapshot_prefix(::testing::TempDir() + "parallel_" + std::to_string(getpid()));
   param.set_snapshot_format(SolverParameter_SnapshotFormat_BINARYPROTO);
@@ -240,7 +240,7 @@ SolverParameter FaultyIn(int rank) {
   return SolverFor(net);
 }
 
-TEST(ParallelSolvers, EndWithTheErrorOfAnother) {
+TEST(ParallelSolvers, EndWithTheErrorOfAFollower) {
   const SolverCount count(3);
   OpenSolver root(FaultyIn(2));
   ParallelSolvers<float> all(&root, Threads(3));

@@ -1,5 +1,5 @@
-// A training that is resumed with another prototxt, other data, other solvers or a bad message goes
-// on, says in the log what begins anew, and never reads what is not there.
+// Training that resumes with another prototxt, other data, other solvers or an invalid message
+// continues, logs what starts from the beginning, and never reads out of range.
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
@@ -14,7 +14,7 @@ class ResumeOfChanged : public ::testing::Test {
  protected:
   ~ResumeOfChanged() override { std::filesystem::remove_all(folder_); }
 
-  /// The snapshot of a training of `way`.
+  /// Trains by `way` and returns its snapshot.
   string SnapshotOf(const Way& way) {
     Trainer<float> trainer(way, folder_ + "/run" + std::to_string(++runs_), 1);
     trainer.Train();
@@ -25,7 +25,7 @@ class ResumeOfChanged : public ::testing::Test {
     way.net = NetOf(files_.Sources().at(source));
     return way;
   }
-  /// The warnings of a training of `way` that goes on from `file`, to its end.
+  /// Resumes training by `way` from `file` to its end and returns the warnings.
   vector<string> Resume(const Way& way, const string& file) {
     const Warnings warnings;
     Trainer<float> trainer(way, folder_ + "/again", 2);
@@ -39,11 +39,11 @@ class ResumeOfChanged : public ::testing::Test {
   int runs_ = 0;
 };
 
-TEST_F(ResumeOfChanged, NothingWarnsOfNothing) {
+TEST_F(ResumeOfChanged, NothingLogsNoWarning) {
   EXPECT_EQ(Resume(WayOf("dummy"), SnapshotOf(WayOf("dummy"))), vector<string>());
 }
 
-TEST_F(ResumeOfChanged, NamesOfLayersWithWeightsAreTold) {
+TEST_F(ResumeOfChanged, LayerNamesWarnsOfMissingWeights) {
   for (const string& format : SnapshotFormats()) {
     Way way = WayOf("dummy");
     way.format = format;
@@ -53,29 +53,30 @@ TEST_F(ResumeOfChanged, NamesOfLayersWithWeightsAreTold) {
     ASSERT_EQ(warnings.size(), 2u) << format;
     EXPECT_NE(warnings[0].find(" has weights of layers that the net does not have: ip."),
               string::npos);
-    EXPECT_NE(warnings[1].find(" has no weights of these layers, which begin as their fillers make "
-                               "them: renamed."),
+    EXPECT_NE(warnings[1].find(" has no weights of these layers, which start with the values of "
+                               "their fillers: renamed."),
               string::npos);
   }
 }
 
 #ifdef USE_LMDB
 
-TEST_F(ResumeOfChanged, LayersNamesThoseThatAreGoneAndNew) {
+TEST_F(ResumeOfChanged, LayersLogsRemovedAndNewOnes) {
   const string file = SnapshotOf(WayOf("lmdb"));
   Way way = WayOf("lmdb");
   way.net = Replaced(way.net, "name: 'source'", "name: 'renamed'");
-  EXPECT_EQ(Resume(way, file),
-            (vector<string>{
-                file + ", train net: there is no layer 'source' any more: what was kept of it is "
-                       "left out.",
-                file + ", train net: nothing was kept of layer 'renamed': it begins anew."}));
+  EXPECT_EQ(
+      Resume(way, file),
+      (vector<string>{
+          file + ", train net: the net no longer has layer 'source': its saved state is ignored.",
+          file + ", train net: there is no saved state of layer 'renamed': it starts from the "
+                 "beginning."}));
 }
 
-TEST_F(ResumeOfChanged, TypesBeginsAnew) {
+TEST_F(ResumeOfChanged, LayerTypesStartsThemAnew) {
   const auto type = [](const string& layer) { return layer.substr(layer.rfind("type: "), 20); };
   for (const auto& [from, from_layer] : files_.Sources()) {
-    if (from == "dummy" || from == "input") continue;  // they keep nothing
+    if (from == "dummy" || from == "input") continue;  // they save nothing
     const ResumeState kept = Trainer<float>(WayOf(from), folder_ + "/run", 1).solver().Progress();
     for (const auto& [to, to_layer] : files_.Sources()) {
       if (type(from_layer) == type(to_layer)) continue;
@@ -85,9 +86,10 @@ TEST_F(ResumeOfChanged, TypesBeginsAnew) {
       trainer.solver().Progress();
       ASSERT_FALSE(warnings.lines.empty()) << from << " to " << to;
       EXPECT_EQ(warnings.lines.back(),
-                "file, train net: what was kept of layer 'source' does not fit it: it begins anew.")
+                "file, train net: the saved state does not fit layer 'source': it starts from the "
+                "beginning.")
           << from << " to " << to;
-      // Where two kinds keep as many numbers, the source finds that its records are others.
+      // If two kinds store the same number of values, the source finds that its records differ.
       EXPECT_LE(warnings.lines.size(), from.find("shuffled") == 0 ? 2u : 1u)
           << from << " to " << to;
       trainer.solver().Step(1);
@@ -95,7 +97,7 @@ TEST_F(ResumeOfChanged, TypesBeginsAnew) {
   }
 }
 
-TEST_F(ResumeOfChanged, RecordsBeginsWithTheFirst) {
+TEST_F(ResumeOfChanged, DatabasesStartsAtTheFirstRecord) {
   const string file = SnapshotOf(WayOf("lmdb"));
   std::filesystem::remove_all(files_.folder() + "/lmdb");
   {
@@ -113,27 +115,26 @@ TEST_F(ResumeOfChanged, RecordsBeginsWithTheFirst) {
                              "/lmdb): the record with key 'image"),
             string::npos)
       << warnings[0];
-  EXPECT_NE(warnings[1].find("layer 'source' does not fit it: it begins anew"), string::npos);
+  EXPECT_NE(warnings[1].find("does not fit layer 'source': it starts from the beginning"),
+            string::npos);
 }
 
-TEST_F(ResumeOfChanged, NumbersOfSolversBeginsDataAnew) {
+TEST_F(ResumeOfChanged, SolverCountsRestartsTheData) {
   Way one = WayOf("lmdb"), two = WayOf("lmdb");
   two.solvers = 2;
   const string of_one = SnapshotOf(one), of_two = SnapshotOf(two);
-  const string anew = ": data and random numbers begin anew.";
-  EXPECT_EQ(
-      Resume(one, of_two),
-      vector<string>{of_two + " says how far 2 solvers had come, and this training has 1" + anew});
-  EXPECT_EQ(
-      Resume(two, of_one),
-      vector<string>{of_one + " says how far 1 solver had come, and this training has 2" + anew});
+  const string anew = ": data and random numbers start from the beginning.";
+  EXPECT_EQ(Resume(one, of_two),
+            vector<string>{of_two + " has the state of 2 solvers, but this training has 1" + anew});
+  EXPECT_EQ(Resume(two, of_one),
+            vector<string>{of_one + " has the state of 1 solver, but this training has 2" + anew});
 }
 
 #endif
 
 #ifdef USE_OPENCV
 
-TEST_F(ResumeOfChanged, ImageListsBeginsWithTheFirst) {
+TEST_F(ResumeOfChanged, ImageListsStartsAtTheFirstImage) {
   const string file = SnapshotOf(WayOf("images"));
   const string list = files_.folder() + "/images.txt";
   std::ofstream(list) << "image9.png 1\nimage8.png 2\nimage8.png 3\nimage8.png 0\nimage9.png 0\n"
@@ -147,15 +148,15 @@ TEST_F(ResumeOfChanged, ImageListsBeginsWithTheFirst) {
 
 #endif
 
-TEST_F(ResumeOfChanged, MeansOfLossesBeginsThemAnew) {
+TEST_F(ResumeOfChanged, AverageLossLogsNoWarning) {
   Way way = WayOf("dummy");
   const string file = SnapshotOf(way);
   way.fields += " average_loss: 2";
   EXPECT_EQ(Resume(way, file), vector<string>());
 }
 
-/// Whatever the message says, nothing is read that is not there.
-TEST_F(ResumeOfChanged, MessagesAreRefusedWithoutHarm) {
+/// Invalid messages must not cause out-of-range reads.
+TEST_F(ResumeOfChanged, ProgressRejectsInvalidMessagesSafely) {
   const uint64_t large = std::numeric_limits<uint64_t>::max();
   for (const auto& [name, layer] : files_.Sources()) {
     SCOPED_TRACE(name);
@@ -196,12 +197,12 @@ TEST_F(ResumeOfChanged, MessagesAreRefusedWithoutHarm) {
     trainer.solver().Progress();
     EXPECT_GT(warnings.Count("file: the state of the random generator cannot be read"), 0);
     trainer.solver().RestoreProgress(ResumeState(), "file");
-    EXPECT_GT(warnings.Count("file says how far 0 solvers had come, and this training has 1:"), 0);
+    EXPECT_GT(warnings.Count("file has the state of 0 solvers, but this training has 1:"), 0);
     trainer.solver().Step(1);
   }
 }
 
-/// Cannot say how far it has come where it trains beside others.
+/// Cannot save its progress in the solver of rank 1.
 class SilentSource : public Layer<float> {
  public:
   using Layer<float>::Layer;
@@ -224,7 +225,7 @@ LayerRegisterer<float> register_silent("SilentSource", [](const LayerParameter& 
   return shared_ptr<Layer<float>>(new SilentSource(param));
 });
 
-TEST_F(ResumeOfChanged, SolversEndTheTrainingWithTheNameOfTheOneThatFailed) {
+TEST_F(ResumeOfChanged, SolverNamesTheOneWhoseSaveProgressFails) {
   Way way;
   way.net = NetOf("layer { name: 'source' type: 'SilentSource' top: 'data' top: 'label' }");
   way.solvers = 3;

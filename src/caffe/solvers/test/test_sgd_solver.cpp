@@ -92,7 +92,7 @@ TEST(SGDSolver, FollowsEveryRatePolicy) {
               [](int i) { return 0.4 / (1 + std::exp(0.5 * (i - 4))); });
 }
 
-TEST(SGDSolver, RampsTheRateUpUnderTheNamesOfTwoForks) {
+TEST(SGDSolver, RampsTheRateUpWithTheFieldsOfTwoForks) {
   const auto expected = [](int i) {
     return i < 4 ? 0.1 + 0.3 * i / 4 : 0.4 * std::pow(0.5, i / 3);
   };
@@ -102,7 +102,7 @@ TEST(SGDSolver, RampsTheRateUpUnderTheNamesOfTwoForks) {
   ExpectRates("lr_policy: 'fixed' warmup_iter: 4", [](int i) { return 0.1 * std::min(i, 4); });
 }
 
-/// Its loss is what the test says.
+/// A net whose loss the test sets.
 class LossNet {
  public:
   explicit LossNet(const string& fields)
@@ -120,31 +120,31 @@ class LossNet {
   std::unique_ptr<SGDSolver<double>> solver_;
 };
 
-TEST(SGDSolver, LowersTheRateWhereTheLossStaysOnAPlateau) {
+TEST(SGDSolver, LowersTheRateOnAPlateauOfTheLoss) {
   LossNet net("plateau_winsize: 3 plateau_winsize: 2");
   const std::pair<double, double> rates_by_loss[] = {
-      {9, 0.4}, {8, 0.4}, {8, 0.4}, {9, 0.4},  // the lowest is two iterations old
-      {7, 0.4},                                // and there is a lower one
-      {7, 0.4}, {8, 0.4}, {7, 0.2},            // three iterations later
+      {9, 0.4}, {8, 0.4}, {8, 0.4}, {9, 0.4},  // the lowest loss is two iterations old
+      {7, 0.4},                                // a new lowest loss
+      {7, 0.4}, {8, 0.4}, {7, 0.2},            // three iterations after it
       {8, 0.2}, {8, 0.1},                      // two more
       {8, 0.1}, {8, 0.1}, {8, 0.1}};           // there are no more steps
   for (const auto& [loss, rate] : rates_by_loss) EXPECT_FLOAT_EQ(rate, net.RateWithLoss(loss));
 }
 
-TEST(SGDSolverErrors, RefusesRatesThatMakeNoSense) {
+TEST(SGDSolverErrors, RejectsInvalidRates) {
   const auto fails = [](const string& fields, const char* why) {
     EXPECT_ERROR(MakeSolver(LinearNet(), fields)->Step(1), why);
   };
   fails("lr_policy: 'plateau' gamma: 0.5", "needs a gamma, and a plateau_winsize");
   fails("lr_policy: 'plateau' plateau_winsize: 3", "needs a gamma, and a plateau_winsize");
   fails("lr_policy: 'plateau' gamma: 0.5 plateau_winsize: 0", "plateau_winsize must be positive");
-  fails("rampup_interval: 2 warmup_iter: 2", "two names for one thing");
+  fails("rampup_interval: 2 warmup_iter: 2", "mean the same: set only one of them");
   fails("rampup_interval: -2", "rampup_interval must not be negative; it is -2");
   fails("warmup_start_lr: 0.1", "warmup_start_lr needs a warmup_iter");
   fails("rampup_lr: 0.1", "rampup_lr needs a rampup_interval");
 }
 
-TEST(SGDSolver, WarnsOfARateThatIsNotWhatItsPolicySays) {
+TEST(SGDSolver, WarnsOfSuspiciousRateSettings) {
   EXPECT_EQ(RateWarning(SolverParameter()),
             "base_lr is not set and counts as 0: nothing is learned.");
   EXPECT_EQ(RateWarning(ParseSolver("base_lr: 0 lr_policy: 'fixed'")),
@@ -173,10 +173,10 @@ TEST(SGDSolver, WarnsOfARateThatIsNotWhatItsPolicySays) {
   const string steps = "lr_policy: 'multistep' gamma: 0.1 ";
   EXPECT_NE(warning(steps).find("has no stepvalue"), string::npos);
   EXPECT_EQ(warning(steps + "stepvalue: [1000, 500]"),
-            "stepvalue: 500 stands behind 1000 and counts from that iteration on.");
+            "stepvalue: 500 is listed after 1000 and takes effect only from that iteration on.");
 }
 
-TEST(SGDSolverErrors, NamesWhatItDoesNotKnow) {
+TEST(SGDSolverErrors, NamesUnknownPoliciesAndTypes) {
   EXPECT_ERROR(MakeSolver(LinearNet(), "lr_policy: 'linear'")->Step(1),
                "Unknown learning rate policy.*linear");
   EXPECT_ERROR(MakeSolver(LinearNet(), "weight_decay: 1 regularization_type: 'L3'")->Step(1),
@@ -184,7 +184,7 @@ TEST(SGDSolverErrors, NamesWhatItDoesNotKnow) {
   EXPECT_ERROR(MakeSolver(LinearNet(), "lr_policy: 'step' gamma: 1")->Step(1), "stepsize");
 }
 
-TEST(SGDSolver, LeavesTheWorkspaceOfSubclassesUntouched) {
+TEST(SGDSolver, AllocatesNoWorkspaceOfSubclasses) {
   class Open : public SGDSolver<float> {
    public:
     using SGDSolver<float>::SGDSolver;
@@ -226,7 +226,7 @@ TEST(SGDSolver, ResumesFromABinarySnapshot) { ExpectResumes("BINARYPROTO", ""); 
 TEST(SGDSolver, ResumesFromAnHDF5Snapshot) { ExpectResumes("HDF5", ".h5"); }
 #endif
 
-TEST(SGDSolverErrors, RefusesFilesThatAreNoStateOfThisNet) {
+TEST(SGDSolverErrors, RejectsFilesThatAreNotStatesOfThisNet) {
   const string prefix = NewFolder() + "/run";
   const auto solver = MakeSolver(LinearNet(), "snapshot_prefix: '" + prefix + "'");
   solver->Snapshot();

@@ -20,7 +20,7 @@ string Contents(const string& path) {
   return bytes.str();
 }
 
-TEST(Snapshot, HasTheBytesOfTheWholeMessages) {
+TEST(Snapshot, HasTheBytesOfASingleMessage) {
   const string prefix = NewFolder() + "/run";
   const auto solver =
       MakeSolver(ClassifierNet(),
@@ -39,7 +39,7 @@ TEST(Snapshot, HasTheBytesOfTheWholeMessages) {
   EXPECT_EQ(Contents(prefix + "_iter_3.solverstate"), state.SerializeAsString());
 }
 
-TEST(Snapshot, HoldsOneLayerAtATime) {
+TEST(Snapshot, HoldsOneLayerInMemoryAtATime) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer keeps freed memory for a while";
 #endif
@@ -74,24 +74,24 @@ void ExpectWholeSnapshots() {
     EXPECT_EQ(FindSnapshots(prefix).size(), 2u);
     const string ending = format == "HDF5" ? ".h5" : "";
     const string state = prefix + "_iter_4.solverstate" + ending;
-    EXPECT_EQ(WhyNotWhole(state), "");
+    EXPECT_EQ(SnapshotFault(state), "");
     EXPECT_EQ(LatestSnapshot(prefix).value(), state);
     fs::resize_file(prefix + "_iter_4.caffemodel" + ending, 10);
-    EXPECT_NE(WhyNotWhole(state), "");
+    EXPECT_NE(SnapshotFault(state), "");
     EXPECT_EQ(LatestSnapshot(prefix).value(), prefix + "_iter_2.solverstate" + ending);
   }
 }
 
-TEST(Snapshot, IsWholeInEitherPrecision) {
+TEST(Snapshot, IsCompleteInFloatAndDouble) {
   ExpectWholeSnapshots<float>();
   ExpectWholeSnapshots<double>();
 }
 
-TEST(Snapshot, OfOneChangedBitIsNoticedWhereverItLies) {
+TEST(Snapshot, DetectsAnyChangedBit) {
   const string prefix = NewFolder() + "/run", state = prefix + "_iter_2.solverstate";
   MakeSolver(LinearNet(), "momentum: 0.9 snapshot: 2 snapshot_prefix: '" + prefix + "'")->Step(2);
   const string whole = Contents(state);
-  constexpr size_t kBegin = 256, kEnd = 32;  // between them are values of the resume
+  constexpr size_t kBegin = 256, kEnd = 32;  // between them are values of the field resume
   ASSERT_GT(whole.size(), kBegin + kEnd);
   for (size_t byte = 0; byte < whole.size(); ++byte) {
     if (byte == kBegin) byte = whole.size() - kEnd;
@@ -99,16 +99,16 @@ TEST(Snapshot, OfOneChangedBitIsNoticedWhereverItLies) {
       string changed = whole;
       changed[byte] = static_cast<char>(changed[byte] ^ 1 << bit);
       std::ofstream(state, std::ios::binary) << changed;
-      SolverState same;  // a flag that is another number than 0 is still set
+      SolverState same;  // a flag with any nonzero number is still set
       if (same.ParseFromString(changed) && same.SerializeAsString() == whole) continue;
-      EXPECT_NE(WhyNotWhole(state), "") << "byte " << byte << ", bit " << bit;
+      EXPECT_NE(SnapshotFault(state), "") << "byte " << byte << ", bit " << bit;
     }
   }
   std::ofstream(state, std::ios::binary) << whole;
-  EXPECT_EQ(WhyNotWhole(state), "");
+  EXPECT_EQ(SnapshotFault(state), "");
 }
 
-TEST(Snapshot, IsTheLatestIfItIsTheNewestWhateverItsIteration) {
+TEST(Snapshot, LatestIsTheLastWrittenNotTheHighestIteration) {
   for (const string& format : SnapshotFormats()) {
     const string prefix = NewFolder() + "/run", ending = format == "HDF5" ? ".h5" : "";
     const string fields = "momentum: 0.9 snapshot: 2 snapshot_prefix: '" + prefix + "'";
@@ -120,7 +120,7 @@ TEST(Snapshot, IsTheLatestIfItIsTheNewestWhateverItsIteration) {
   }
 }
 
-TEST(Snapshot, IsNewerThanTheOneThatTrainingWasResumedFromWhateverTheClockSays) {
+TEST(Snapshot, LatestIsAfterTheResumedOneEvenIfTheClockWentBack) {
   const string prefix = NewFolder() + "/run", file = prefix + "_iter_2.solverstate";
   const string fields = "momentum: 0.9 snapshot: 2 snapshot_prefix: '" + prefix + "'";
   MakeSolver(LinearNet(), fields)->Step(2);
@@ -136,7 +136,7 @@ TEST(Snapshot, IsNewerThanTheOneThatTrainingWasResumedFromWhateverTheClockSays) 
   EXPECT_EQ(LatestSnapshot(prefix).value(), prefix + "_iter_4.solverstate");
 }
 
-TEST(Snapshot, OfOnePrecisionIsRestoredInTheOther) {
+TEST(Snapshot, CanBeRestoredInAnotherPrecision) {
   for (const string& format : SnapshotFormats()) {
     const string prefix = NewFolder() + "/run";
     const string fields =
@@ -152,13 +152,13 @@ TEST(Snapshot, OfOnePrecisionIsRestoredInTheOther) {
   }
 }
 
-TEST(Snapshot, ThatFailsInTrainingIsTriedAgainFurtherAndFurtherOn) {
+TEST(Snapshot, RetriesAfterAFailureAtGrowingIntervals) {
   const string folder = NewFolder() + "/snapshots", prefix = folder + "/run";
   fs::create_directory(folder);
   const auto solver = MakeSolver(LinearNet(), "snapshot: 100 snapshot_prefix: '" + prefix + "'");
   solver->Step(99);
   fs::remove(folder);
-  solver->Step(4);  // 100 fails, and 101 and 103, which come 1 and 2 later
+  solver->Step(4);  // 100 fails, then 101 and 103, 1 and 2 iterations later
   fs::create_directory(folder);
   solver->Step(3);
   EXPECT_TRUE(FindSnapshots(prefix).empty());
@@ -171,7 +171,7 @@ TEST(Snapshot, ThatFailsInTrainingIsTriedAgainFurtherAndFurtherOn) {
   EXPECT_EQ(FindSnapshots(prefix).size(), 2u);
 }
 
-TEST(Snapshot, ThatIsAskedForFailsAtOnceAndMayBeAskedForAgain) {
+TEST(Snapshot, RequestedByTheProgramFailsAtOnceAndCanBeRepeated) {
   const string folder = NewFolder() + "/snapshots", prefix = folder + "/run";
   for (const string& format : SnapshotFormats()) {
     const auto solver = MakeSolver(
@@ -180,12 +180,12 @@ TEST(Snapshot, ThatIsAskedForFailsAtOnceAndMayBeAskedForAgain) {
     EXPECT_ERROR(solver->Snapshot(), "Cannot write .*run_iter_1.caffemodel.*: No such file");
     fs::create_directory(folder);
     solver->Snapshot();
-    EXPECT_EQ(WhyNotWhole(LatestSnapshot(prefix).value()), "");
+    EXPECT_EQ(SnapshotFault(LatestSnapshot(prefix).value()), "");
     fs::remove_all(folder);
   }
 }
 
-TEST(Snapshot, ThatCannotBeMadeGoodEndsTrainingWithAnError) {
+TEST(Snapshot, FailsTrainingIfTheLastRetryFails) {
   const string folder = NewFolder() + "/snapshots";
   fs::create_directory(folder);
   const auto solver =
@@ -196,7 +196,7 @@ TEST(Snapshot, ThatCannotBeMadeGoodEndsTrainingWithAnError) {
   EXPECT_EQ(solver->iter(), 4);
 }
 
-TEST(Snapshot, ThatFailsIsTriedAgainAtTheIterationThatIsTold) {
+TEST(Snapshot, RetriesAtTheLoggedIteration) {
   const string folder = NewFolder() + "/snapshots";
   fs::create_directory(folder);
   const auto solver =
@@ -206,7 +206,7 @@ TEST(Snapshot, ThatFailsIsTriedAgainAtTheIterationThatIsTold) {
   testing::internal::CaptureStderr();
   EXPECT_ERROR(solver->Solve(), "The last snapshot is " + folder + "/run_iter_3\\.solverstate\\.");
   const string said = testing::internal::GetCapturedStderr();
-  // 1, 2, 4, ... iterations later, but no later than the next snapshot that is due.
+  // 1, 2, 4, ... iterations later, but at most at the next regular snapshot.
   for (const auto& [at, then] :
        {std::pair(6, "7 or when it ends."), std::pair(7, "9 or when"), std::pair(9, "12 or when"),
         std::pair(12, "15 or when"), std::pair(15, "16, its last.")}) {
@@ -221,7 +221,7 @@ TEST(Snapshot, ThatFailsIsTriedAgainAtTheIterationThatIsTold) {
   EXPECT_THAT(said, testing::HasSubstr("Training has ended, and tries again to write its last"));
 }
 
-TEST(Snapshot, TooLargeForABinaryFileIsHDF5) {
+TEST(Snapshot, UsesHDF5IfTooLargeForABinaryFile) {
   const auto binary = SolverParameter_SnapshotFormat_BINARYPROTO;
   const auto hdf5 = SolverParameter_SnapshotFormat_HDF5;
   const int64_t gib = 1 << 30;
@@ -231,7 +231,7 @@ TEST(Snapshot, TooLargeForABinaryFileIsHDF5) {
   EXPECT_EQ(SnapshotFormatFor(hdf5, gib, gib), hdf5);
 }
 
-TEST(Snapshot, OfAnotherRunAtTheSameIterationIsReplacedAsAPair) {
+TEST(Snapshot, ReplacesBothFilesOfAnotherRunAtTheSameIteration) {
   const string prefix = NewFolder() + "/run";
   const string fields = "snapshot_prefix: '" + prefix + "' ";
   const auto first = MakeSolver(LinearNet(), fields);
@@ -239,7 +239,7 @@ TEST(Snapshot, OfAnotherRunAtTheSameIterationIsReplacedAsAPair) {
   first->Snapshot();
   const auto second = MakeSolver(LinearNet(), fields + "base_lr: 0.5");
   second->Step(2);
-  // The state cannot be written, so the weights stay what they were.
+  // The state cannot be written, so the weights must not change.
   const string state = prefix + "_iter_2.solverstate";
   fs::rename(state, state + ".kept");
   fs::create_directory(state);
@@ -251,13 +251,13 @@ TEST(Snapshot, OfAnotherRunAtTheSameIterationIsReplacedAsAPair) {
   EXPECT_EQ(Contents(prefix + "_iter_2.caffemodel"), weights);
   fs::remove(state);
   fs::rename(state + ".kept", state);
-  EXPECT_EQ(WhyNotWhole(state), "");
+  EXPECT_EQ(SnapshotFault(state), "");
   second->Snapshot();
-  EXPECT_EQ(WhyNotWhole(state), "");
+  EXPECT_EQ(SnapshotFault(state), "");
   EXPECT_NE(Contents(prefix + "_iter_2.caffemodel"), weights);
 }
 
-TEST(NotFinite, UnderAPlanThatGivesValuesUpIsToldOfAllTheSame) {
+TEST(NotFinite, IsReportedUnderAPlanThatDropsValues) {
   const auto solver = MakeSolver(ClassifierNet(), "base_lr: 1e30 placement { strategy: 'hybrid' }");
   testing::internal::CaptureStderr();
   solver->Step(4);
@@ -265,7 +265,8 @@ TEST(NotFinite, UnderAPlanThatGivesValuesUpIsToldOfAllTheSame) {
   EXPECT_THAT(said, testing::HasSubstr("the loss is "));
   EXPECT_THAT(said, testing::HasSubstr("the first value that is not finite is in "));
   const auto stopping = MakeSolver(ClassifierNet(), "base_lr: 1e30 stop_on_nan: true");
-  EXPECT_ERROR(stopping->Step(4), "Training stops, as stop_on_nan says. There is no snapshot");
+  EXPECT_ERROR(stopping->Step(4),
+               "Training stops because stop_on_nan is set. There is no snapshot");
 }
 
 }  // namespace

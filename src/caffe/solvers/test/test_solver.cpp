@@ -12,7 +12,7 @@ namespace {
 
 bool FileExists(const string& path) { return access(path.c_str(), F_OK) == 0; }
 
-TEST(Solver, TrainsUnderAPlanWithTheSameBits) {
+TEST(Solver, TrainsTheSameBitsUnderAPlan) {
   const auto keep = MakeSolver(ClassifierNet(),
                                "momentum: 0.9 weight_decay: 0.01 placement { strategy: 'keep' }");
   const auto hybrid = MakeSolver(
@@ -30,7 +30,7 @@ TEST(Solver, TrainsUnderAPlanWithTheSameBits) {
             keep->net()->planned()->plan().device_bytes);
 }
 
-TEST(Solver, PlacementOfTheSolverWinsOverThatOfTheNet) {
+TEST(Solver, PlacementOfTheSolverOverridesThatOfTheNet) {
   const string net = ClassifierNet() + "placement { strategy: 'hybrid' device_memory: '1GiB' }";
   const auto of_net = MakeSolver(net, "");
   ASSERT_TRUE(of_net->Place().ok());
@@ -40,7 +40,7 @@ TEST(Solver, PlacementOfTheSolverWinsOverThatOfTheNet) {
   EXPECT_EQ("keep", of_solver->net()->planned()->plan().strategy);
 }
 
-TEST(Solver, SaysWhenNoPlanFits) {
+TEST(Solver, ReportsThatNoPlanFits) {
   const auto small =
       MakeSolver(ClassifierNet(), "placement { strategy: 'hybrid' device_memory: '1KiB' }");
   const layrub::Status status = small->Place();
@@ -78,7 +78,7 @@ TEST(Solver, RestoresAStateUnderAPlan) {
   EXPECT_EQ(whole, Bits(Parameters(solver.get())));
 }
 
-/// Counts what a solver calls.
+/// Counts the calls of a solver.
 class Counter : public Solver<float>::Callback {
  public:
   int starts = 0, gradients = 0, updates = 0;
@@ -113,7 +113,7 @@ TEST(Solver, CallsBackInEachTest) {
   EXPECT_EQ((std::vector<int>{0, 1}), counter.tests);
 }
 
-TEST(Solver, TellsLossAndLearningRateOfTheLastIteration) {
+TEST(Solver, ReportsLossAndLearningRateOfTheLastIteration) {
   const auto solver =
       MakeSolver(LinearNet(), "lr_policy: 'step' gamma: 0.5 stepsize: 1 average_loss: 2");
   EXPECT_TRUE(std::isnan(solver->loss()));
@@ -194,11 +194,11 @@ TEST(Solver, TestsDoNotChangeTraining) {
   EXPECT_EQ(bits[0], bits[1]);
 }
 
-TEST(SolverErrors, RefusesANumberOfIterationsBelowZero) {
+TEST(SolverErrors, RejectsNegativeMaxIter) {
   EXPECT_ERROR(MakeSolver(LinearNet(), "max_iter: -5"), "max_iter is -5: .* at least 0");
 }
 
-TEST(SolverErrors, KnowsItsTypes) {
+TEST(SolverErrors, ListsTheKnownTypes) {
   SolverParameter param;
   param.set_type("SDG");
   EXPECT_ERROR(SolverRegistry<float>::CreateSolver(param),

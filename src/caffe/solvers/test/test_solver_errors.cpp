@@ -33,7 +33,7 @@ NetParameter SmallNet() {
   )");
 }
 
-/// With a pass that has no plan before.
+/// Trains, after a pass without a plan.
 std::vector<float> Train(const SolverParameter& param) {
   OpenSolver solver(param);
   solver.net()->ForwardBackward();
@@ -41,7 +41,7 @@ std::vector<float> Train(const SolverParameter& param) {
   return TrainedState(&solver);
 }
 
-TEST(SolverErrors, EveryAllocationOfADeviceMayFailAndNothingIsLeftBehind) {
+TEST(SolverErrors, AnyDeviceAllocationMayFailWithoutLeaks) {
   layrub::EmulatedDevice device(int64_t{1} << 30, 0);
   const DeviceScope scope(&device, Caffe::GPU);
   const ThrowOnError throws;
@@ -59,7 +59,7 @@ TEST(SolverErrors, EveryAllocationOfADeviceMayFailAndNothingIsLeftBehind) {
         ++failed;
         EXPECT_NE(string(error.what()).find("memory"), string::npos) << error.what();
       }
-      if (!device.has_failed()) break;  // there is no n-th one
+      if (!device.has_failed()) break;  // there is no n-th allocation
     }
     EXPECT_GT(failed, 0) << strategy;
     device.FailAllocation(INT64_MAX);
@@ -67,7 +67,7 @@ TEST(SolverErrors, EveryAllocationOfADeviceMayFailAndNothingIsLeftBehind) {
   }
 }
 
-TEST(SolverErrors, ANetWhoseSpillFileFailsIsDeadAndSaysSo) {
+TEST(SolverErrors, ANetWhoseSpillFileFailsReportsThatItIsDead) {
   Caffe::set_throw_on_error(true);
   char folder[] = "/tmp/solver_errors.XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
@@ -96,7 +96,7 @@ TEST(SolverErrors, ANetWhoseSpillFileFailsIsDeadAndSaysSo) {
   Caffe::set_throw_on_error(false);
 }
 
-/// A copy whose third forward in a solver that is not the root is none.
+/// Copies its bottom. In a solver other than the root, the third forward fails.
 class FussyLayer : public Layer<float> {
  public:
   using Layer<float>::Layer;
@@ -122,7 +122,7 @@ LayerRegisterer<float> register_fussy("TestFussy", [](const LayerParameter& para
   return shared_ptr<Layer<float>>(new FussyLayer(param));
 });
 
-TEST(SolverErrors, ACheckThatFailsInAnotherSolverEndsTheTrainingOfAllAndNotTheProcess) {
+TEST(SolverErrors, AFailedCheckInAFollowerEndsTrainingButNotTheProcess) {
   Caffe::set_throw_on_error(true);
   NetParameter net = SmallNet();
   net.mutable_layer(2)->set_type("TestFussy");

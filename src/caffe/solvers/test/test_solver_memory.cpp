@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kSteps = 7;  // beyond the iterations after which a measured plan is made anew
 
-/// Bytes of the tensors of `role` in the solver's plan.
+/// Returns the bytes of the tensors of `role` in the solver's plan.
 int64_t BytesOf(Solver<float>* solver, layrub::Role role) {
   int64_t bytes = 0;
   for (const layrub::Tensor& tensor : solver->net()->planned()->graph().tensors) {
@@ -29,7 +29,8 @@ string Placed(const string& strategy, int64_t device_memory = 0) {
          (device_memory ? "device_memory: '" + BudgetFor(device_memory) + "'" : "") + " }";
 }
 
-/// What `make(fields)` has trained under keep, hybrid, and auto within as little as hybrid needs.
+/// Expects the same bits from `make(fields)` under keep, hybrid, and auto with the smallest budget
+/// of hybrid.
 template <typename Make>
 void ExpectTheBitsOfKeep(const Make& make) {
   const auto train = [&](const string& fields) {
@@ -55,13 +56,13 @@ void ExpectTheBitsOfKeep(const Make& make) {
 
 class PlannedSolver : public ::testing::TestWithParam<string> {};
 
-TEST_P(PlannedSolver, LearnsTheBitsOfKeepUnderEveryPlan) {
+TEST_P(PlannedSolver, TrainsTheBitsOfKeepUnderEveryPlan) {
   ExpectTheBitsOfKeep([](const string& fields) {
     return MakeSolver(ClassifierNet(), GetParam() + " weight_decay: 0.01" + fields);
   });
 }
 
-TEST_P(PlannedSolver, HasItsHistoryInThePlan) {
+TEST_P(PlannedSolver, PlansItsHistory) {
   const auto solver = MakeSolver(ClassifierNet(), GetParam() + Placed("hybrid"));
   ASSERT_TRUE(solver->Place().ok());
   const bool two = solver->param().type() == "Adam" || solver->param().type() == "AdaDelta";
@@ -73,8 +74,8 @@ TEST_P(PlannedSolver, HasItsHistoryInThePlan) {
 
 INSTANTIATE_TEST_SUITE_P(Solvers, PlannedSolver, ::testing::ValuesIn(SolverKinds()), KindName);
 
-/// Adam as a user writes it for Caffe: on the host, with the workspace of SGDSolver, and a number
-/// of its own behind the history.
+/// Adam as a user writes it for Caffe: on the host, with SGDSolver's update_ and temp_, and one
+/// value of its own after the history.
 class UsersAdam : public SGDSolver<float> {
  public:
   explicit UsersAdam(const SolverParameter& param) : SGDSolver<float>(param) {
@@ -115,9 +116,9 @@ std::unique_ptr<UsersAdam> MakeUsersAdam(const string& fields) {
   return std::make_unique<UsersAdam>(param);
 }
 
-TEST(UsersSolver, LearnsTheBitsOfKeepUnderEveryPlan) { ExpectTheBitsOfKeep(MakeUsersAdam); }
+TEST(UsersSolver, TrainsTheBitsOfKeepUnderEveryPlan) { ExpectTheBitsOfKeep(MakeUsersAdam); }
 
-TEST(UsersSolver, LearnsWhatOursDoes) {
+TEST(UsersSolver, TrainsTheSameAsTheLibrarysSolver) {
   const auto users = MakeUsersAdam("");
   users->Step(kSteps);
   const auto state = State<float>(users.get());
@@ -129,7 +130,7 @@ TEST(UsersSolver, LearnsWhatOursDoes) {
   for (size_t i = 0; i < state.size(); ++i) EXPECT_NEAR(state[i], expected[i], 1e-4) << i;
 }
 
-TEST(UsersSolver, HasInThePlanWhatBelongsToParameters) {
+TEST(UsersSolver, PlansOnlyTheHistoryOfParameters) {
   const auto solver = MakeUsersAdam("");
   solver->Step(1);
   EXPECT_EQ(solver->histories(), 2);

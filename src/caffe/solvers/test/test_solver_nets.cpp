@@ -5,7 +5,7 @@
 namespace caffe {
 namespace {
 
-TEST(SolverNets, TrainNetIsInTheTrainPhaseWithTheStateOfNetAndSolver) {
+TEST(SolverNets, TrainNetHasTheTrainPhaseAndTheStateOfNetAndSolver) {
   const SolverParameter param = ParseSolver(
       "net_param { name: 'n' state { stage: 'a' level: 1 } } train_state { stage: 'b' level: 2 }");
   const NetState state = TrainNetOf(param).param.state();
@@ -28,13 +28,13 @@ TEST(SolverNets, ReadsNetsFromFiles) {
   EXPECT_NE(string::npos, TrainNetOf(param).source.find(folder));
 }
 
-TEST(SolverNetsErrors, WantsExactlyOneTrainNet) {
+TEST(SolverNetsErrors, RequiresExactlyOneTrainNet) {
   EXPECT_ERROR(TrainNetOf(ParseSolver("base_lr: 1")),
                "must specify a train net.*net, net_param, train_net");
   EXPECT_ERROR(TrainNetOf(ParseSolver("net: 'a' train_net: 'b'")), "not contain more than one");
 }
 
-TEST(SolverNets, TestNetsComeInTheOrderOfTheirFields) {
+TEST(SolverNets, TestNetsAreInTheOrderOfTheirFields) {
   const SolverParameter param = ParseSolver(
       "net_param { name: 'generic' } test_net_param { name: 'own' } test_iter: 1 test_iter: 2 "
       "test_iter: 3 "
@@ -52,11 +52,11 @@ TEST(SolverNets, TestNetsComeInTheOrderOfTheirFields) {
   }
 }
 
-TEST(SolverNets, WithoutTestIterThereAreNoTestNets) {
+TEST(SolverNets, HasNoTestNetsWithoutTestIter) {
   EXPECT_TRUE(TestNetsOf(ParseSolver("net_param { name: 'n' }")).empty());
 }
 
-TEST(SolverNetsErrors, NumbersOfTestsMustAgree) {
+TEST(SolverNetsErrors, NumbersOfTestNetsTestIterAndTestStateMustAgree) {
   EXPECT_ERROR(TestNetsOf(ParseSolver("test_net: 'a' test_net: 'b' test_iter: 1 test_interval: 1")),
                "test_iter");
   EXPECT_ERROR(TestNetsOf(ParseSolver(

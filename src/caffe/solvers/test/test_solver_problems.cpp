@@ -1,4 +1,4 @@
-// What is told of a solver from which no training can come.
+// Messages about solvers that cannot train.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -14,7 +14,7 @@
 namespace caffe {
 namespace {
 
-/// What the error says that ends `work`; "" without one.
+/// Returns the message of the error that ends `work`, or "".
 template <typename Work>
 string Said(const Work& work) {
   try {
@@ -25,7 +25,7 @@ string Said(const Work& work) {
   return "";
 }
 
-/// A file that is there, as the net; nobody reads it.
+/// The net is an existing file that nobody reads.
 class SolverProblems : public testing::Test {
  protected:
   SolverProblems() : net_("net: '" + folder_ + "/solver.prototxt'\n") {
@@ -40,7 +40,7 @@ class SolverProblems : public testing::Test {
     return param;
   }
 
-  /// "" where there are none. The file's name is left out.
+  /// Returns the problems, or "". The file's name is removed.
   string Told(const string& text) const {
     string told = Said([&] { CheckSolver(Read(text)); });
     for (size_t at = 0; (at = told.find(path_, at)) != string::npos;) told.erase(at, path_.size());
@@ -52,12 +52,12 @@ class SolverProblems : public testing::Test {
   const string net_;
 };
 
-TEST_F(SolverProblems, AreNoneInOneThatCanTrain) {
+TEST_F(SolverProblems, AreEmptyForAValidSolver) {
   EXPECT_EQ("", Told(net_ + "base_lr: 1 lr_policy: 'fixed'"));
   EXPECT_EQ("", Told(net_ + "lr_policy: 'step' stepsize: 1 test_iter: 1 test_interval: 1"));
 }
 
-TEST_F(SolverProblems, AreToldWithFileAndLine) {
+TEST_F(SolverProblems, HaveFileAndLine) {
   EXPECT_THAT(Told(net_ + "lr_policy: 'fixed'\n\niter_size: 0"),
               testing::StartsWith(":4: iter_size should be at least 1."));
   EXPECT_THAT(Told(net_ + "\n  lr_policy: 'stepp'"),
@@ -69,7 +69,7 @@ TEST_F(SolverProblems, AreToldWithFileAndLine) {
                                   "types: AdaDelta, "));
 }
 
-TEST_F(SolverProblems, OfFieldsThatAreNotThereNameTheFile) {
+TEST_F(SolverProblems, OfMissingFieldsNameTheFile) {
   EXPECT_THAT(Told(net_), testing::StartsWith(": lr_policy is not set; it may be fixed, step,"));
   EXPECT_THAT(Told(net_ + "lr_policy: 'step'"),
               testing::StartsWith(": lr_policy \"step\" needs a positive stepsize."));
@@ -77,7 +77,7 @@ TEST_F(SolverProblems, OfFieldsThatAreNotThereNameTheFile) {
               testing::StartsWith(": SolverParameter must specify a train net"));
 }
 
-TEST_F(SolverProblems, AreToldAllAtOnceInTheOrderOfTheFile) {
+TEST_F(SolverProblems, AreListedTogetherInFileOrder) {
   EXPECT_THAT(
       Told(
           "weight_decay: 1\nregularization_type: 'L3'\nnet: '/none/net.prototxt'\ntype: 'AdaGrad'\n"
@@ -90,7 +90,7 @@ TEST_F(SolverProblems, AreToldAllAtOnceInTheOrderOfTheFile) {
           ":5: Momentum cannot be used with AdaGrad: leave it out of the solver."));
 }
 
-TEST_F(SolverProblems, OfTestNetsAreThoseOfTestNetsThatThereAre) {
+TEST_F(SolverProblems, OfTestNetsConcernOnlyExistingTestNets) {
   EXPECT_THAT(Told("train_net: '" + path_ + "'\nlr_policy: 'fixed'\ntest_iter: 1"),
               testing::AllOf(testing::StartsWith(":3: test_iter must be specified"),
                              testing::Not(testing::HasSubstr("test_interval"))));
@@ -107,7 +107,7 @@ TEST_F(SolverProblems, OfThePlacementHaveItsLine) {
               testing::StartsWith(net + ": placement: host_memory: "));
 }
 
-TEST_F(SolverProblems, ThatTrainingBearsAreWarnings) {
+TEST_F(SolverProblems, ThatDoNotPreventTrainingAreWarnings) {
   const Warnings warnings;
   EXPECT_EQ("", Told(net_ + "lr_policy: 'fixed'\nweight_decay: -1\nmomentum: 2\nbase_lr: nan"));
   ASSERT_EQ(warnings.lines.size(), 3u);
@@ -116,7 +116,7 @@ TEST_F(SolverProblems, ThatTrainingBearsAreWarnings) {
   EXPECT_THAT(warnings.lines[2], testing::StartsWith(path_ + ":5: base_lr is nan: "));
 }
 
-TEST_F(SolverProblems, OfNumbersThatATypeReadsAreWarnings) {
+TEST_F(SolverProblems, OfInvalidNumbersAreWarningsIfTheTypeUsesThem) {
   const Warnings warnings;
   const string bad =
       "lr_policy: 'fixed'\nweight_decay: inf\nclip_gradients: nan\ndelta: -1\nmomentum2: 1\n";
@@ -132,12 +132,12 @@ TEST_F(SolverProblems, OfNumbersThatATypeReadsAreWarnings) {
   EXPECT_EQ(warnings.lines.size(), 9u);
 }
 
-TEST_F(SolverProblems, OfASolverThatNoTextGivesAreSentences) {
+TEST_F(SolverProblems, OfASolverMadeInCodeAreSentences) {
   SolverParameter param = ParseSolver("lr_policy: 'fixed' net_param { } max_iter: -1");
   EXPECT_THAT(Said([&] { CheckSolver(param); }), testing::StartsWith("max_iter is -1: the number"));
 }
 
-TEST_F(SolverProblems, AreToldAlikeByConstructorsAndSteps) {
+TEST_F(SolverProblems, AreTheSameInConstructorsAndSteps) {
   const string net = "net_param { " + LinearNet() + "}\nlr_policy: 'linear'\n";
   const int line = 1 + static_cast<int>(std::count(net.begin(), net.end(), '\n'));
   const SolverParameter param = Read(net + "average_loss: 0");
@@ -149,7 +149,7 @@ TEST_F(SolverProblems, AreToldAlikeByConstructorsAndSteps) {
                                   ": Unknown learning rate policy: \"linear\""));
 }
 
-TEST_F(SolverProblems, AreNotPartOfASolverAsAPersonWouldWriteIt) {
+TEST_F(SolverProblems, LeaveNoOriginsInPrintedParameters) {
   const SolverParameter param = Read("base_lr: 1");
   EXPECT_EQ(path_, param.origin().file());
   EXPECT_EQ(1, param.origin().line().at("base_lr"));

@@ -1,5 +1,4 @@
-// The state of every solver type in files: its own, and those in the layouts that Caffe has
-// written.
+// State files of every solver type, in Layrub's layout and in those that Caffe has written.
 #include <cmath>
 
 #include "caffe/test/expect_error.hpp"
@@ -12,7 +11,7 @@ namespace {
 class SolverStateOf : public ::testing::TestWithParam<string> {};
 
 /// Trains 6 iterations in one go, and 3 + 3 with a snapshot between, on data that does not change.
-TEST_P(SolverStateOf, GoesOnAsIfThereHadBeenNoSnapshot) {
+TEST_P(SolverStateOf, ResumesAsIfTrainingHadNotStopped) {
   for (const string& format : SnapshotFormats()) {
     const string prefix = NewFolder() + "/run";
     const string fields =
@@ -26,7 +25,7 @@ TEST_P(SolverStateOf, GoesOnAsIfThereHadBeenNoSnapshot) {
     first->Snapshot();
     const string file = prefix + "_iter_3.solverstate" + (format == "HDF5" ? ".h5" : "");
     const auto second = MakeSolver(LinearNet(), fields), third = MakeSolver(LinearNet(), fields);
-    third->Step(1);  // under its plan already
+    third->Step(1);  // already under its plan
     for (SGDSolver<float>* solver : {second.get(), third.get()}) {
       solver->Restore(file.c_str());
       EXPECT_EQ(solver->iter(), 3);
@@ -37,7 +36,7 @@ TEST_P(SolverStateOf, GoesOnAsIfThereHadBeenNoSnapshot) {
   }
 }
 
-TEST_P(SolverStateOf, RefusesTheHistoryOfAnother) {
+TEST_P(SolverStateOf, RejectsTheHistoryOfAnotherSolver) {
   const string prefix = NewFolder() + "/run";
   const bool two =
       ParseSolver(GetParam()).type() == "Adam" || ParseSolver(GetParam()).type() == "AdaDelta";
@@ -50,14 +49,14 @@ TEST_P(SolverStateOf, RefusesTheHistoryOfAnother) {
 
 INSTANTIATE_TEST_SUITE_P(Solvers, SolverStateOf, ::testing::ValuesIn(SolverKinds()), KindName);
 
-/// What a file in Caffe's layout says of the linear net: parameters, then the gradients' means of
-/// weights and bias, then those of the squares.
+/// The contents of a file in Caffe's layout for the linear net: parameters, then the means of the
+/// gradients of weights and bias, then the means of their squares.
 const vector<float> kWeights = {1, 2, 3}, kMeans = {0.1f, 0.2f, 0.3f}, kSquares = {1, 4, 9};
 constexpr float kBiasNow = 4, kBiasMean = 0.4f, kBiasSquare = 16;
 constexpr int kIter = 5;
 const char kAdam[] = "type: 'Adam' momentum: 0.5 momentum2: 0.75";
 
-/// A blob of old Caffe: four axes, in fields of their own, with `diff` values where wanted.
+/// A blob of old Caffe: four axes in separate fields, with `diff` values if wanted.
 BlobProto OldBlob(const vector<float>& values, bool diff) {
   BlobProto blob;
   blob.set_num(1);
@@ -78,7 +77,8 @@ BlobProto NewBlob(const vector<int>& shape, const vector<float>& values) {
   return blob;
 }
 
-/// The solver has what the files say, and takes the step that follows by Adam's formula.
+/// Expects that the solver has the values of the files, and that its next step follows Adam's
+/// formula.
 void ExpectAdamAfter(const string& state_file) {
   const auto solver = MakeSolver(LinearNet(), kAdam);
   solver->Restore(state_file.c_str());
@@ -108,7 +108,7 @@ void ExpectAdamAfter(const string& state_file) {
   }
 }
 
-TEST(CaffesSolverState, OfAdamIsRead) {
+TEST(CaffesSolverState, IsReadForAdam) {
   const string folder = NewFolder();
   NetParameter net;
   LayerParameter* const layer = net.add_layer();
@@ -129,7 +129,7 @@ TEST(CaffesSolverState, OfAdamIsRead) {
   ExpectAdamAfter(folder + "/run_iter_5.solverstate");
 }
 
-TEST(CaffesSolverState, OfOldReleasesIsRead) {
+TEST(CaffesSolverState, IsReadFromOldReleases) {
   const string folder = NewFolder();
   NetParameter net;
   V1LayerParameter* const layer = net.add_layers();
@@ -138,7 +138,7 @@ TEST(CaffesSolverState, OfOldReleasesIsRead) {
   *layer->add_blobs() = OldBlob(kWeights, true);
   *layer->add_blobs() = OldBlob({kBiasNow}, true);
   WriteProtoToBinaryFile(net, folder + "/old.caffemodel");
-  SolverState state;  // which had no current_step
+  SolverState state;  // old states had no current_step
   state.set_iter(kIter);
   state.set_learned_net(folder + "/old.caffemodel");
   *state.add_history() = OldBlob(kMeans, true);
@@ -171,7 +171,7 @@ TEST(CaffesSolverState, IsWrittenInTheSameOrder) {
 }
 
 #ifdef USE_HDF5
-TEST(CaffesSolverState, InHDF5IsRead) {
+TEST(CaffesSolverState, IsReadFromHDF5) {
   const string folder = NewFolder();
   const auto model = MakeSolver(LinearNet(), kAdam);
   const auto fill = [](const vector<float>& values, Blob<float>* blob) {

@@ -1,4 +1,4 @@
-// Training under a plan is compared with training without one, bit by bit.
+// Compares training under a plan with training without one, bit by bit.
 #include "caffe/solver_verification.hpp"
 
 #include <gtest/gtest.h>
@@ -9,8 +9,7 @@
 namespace caffe {
 namespace {
 
-/// Copies its bottom. The layer of every other net that is set up counts its passes and changes one
-/// bit in the pass number kWrongPass.
+/// Copies its bottom. In every other net that is set up, changes one bit in pass kWrongPass.
 class WrongLayer : public Layer<float> {
  public:
   static constexpr int kWrongPass = 2;
@@ -97,7 +96,7 @@ TEST_P(EveryStrategy, IsVerified) {
 }
 INSTANTIATE_TEST_SUITE_P(Placement, EveryStrategy, ::testing::ValuesIn(layrub::StrategyNames()));
 
-TEST(VerifyPlacement, FindsALayerThatIsWrongUnderThePlan) {
+TEST(VerifyPlacement, FindsALayerThatFailsUnderThePlan) {
   const auto difference = VerifyPlacement(NetWith("Wrong"), kIterations);
   ASSERT_TRUE(difference.ok()) << difference.status().message;
   EXPECT_TRUE(difference.value().rfind("iteration 2, the loss, index 0: ", 0) == 0)
@@ -107,7 +106,7 @@ TEST(VerifyPlacement, FindsALayerThatIsWrongUnderThePlan) {
   EXPECT_EQ(3, WrongLayer::set_up);
 }
 
-TEST(VerifyPlacement, NamesTheLayerInPlaceThatAPlanDoesNotLetOverwrite) {
+TEST(VerifyPlacement, NamesTheInPlaceLayerWhoseOverwritingIsNotRepeated) {
   const auto difference = VerifyPlacement(
       NetWith("UserExp", "layer { name: 'tanh' type: 'TanH' bottom: 'last' top: 'last' }"), 2);
   ASSERT_TRUE(difference.ok()) << difference.status().message;
@@ -118,7 +117,7 @@ TEST(VerifyPlacement, NamesTheLayerInPlaceThatAPlanDoesNotLetOverwrite) {
       << difference.value();
 }
 
-TEST(VerifyPlacement, AcceptsARightOneAndLooksAtTestNets) {
+TEST(VerifyPlacement, AcceptsACorrectLayerAndChecksTestNets) {
   SolverParameter param = NetWith("TanH");
   *param.mutable_train_net_param() = param.net_param();
   param.clear_net_param();
@@ -131,7 +130,7 @@ TEST(VerifyPlacement, AcceptsARightOneAndLooksAtTestNets) {
   EXPECT_EQ("", difference.value());
 }
 
-TEST(VerifyPlacement, SaysWhatDoesNotFit) {
+TEST(VerifyPlacement, ReportsWhatDoesNotFit) {
   SolverParameter param = NetWith("TanH");
   param.mutable_placement()->set_device_memory("1KiB");
   EXPECT_EQ(layrub::Code::kDoesNotFit, VerifyPlacement(param, 1).status().code);

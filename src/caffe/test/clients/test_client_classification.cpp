@@ -1,5 +1,5 @@
-// A program of the kind of cpp_classification: it gives an image the most likely labels, by a
-// deploy net, trained weights, a mean file and a file of labels.
+// A program like cpp_classification: it finds the most likely labels of an image, using a deploy
+// net, trained weights, a mean file and a file of labels.
 #include <caffe/caffe.hpp>
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>
@@ -15,7 +15,7 @@
 #ifdef USE_OPENCV
 using namespace caffe;  // NOLINT
 
-/// A deploy net for images of one size. Scores are what its one output has for each label.
+/// A deploy net for images of one size. Its only output has a score for each label.
 class Classifier {
  public:
   typedef std::pair<string, float> LabelAndScore;
@@ -40,7 +40,7 @@ class Classifier {
     }
   }
 
-  /// The `n` best labels for an image of three channels, the best first.
+  /// Returns the `n` best labels for an image of three channels, best first.
   vector<LabelAndScore> Best(const cv::Mat& image, int n = 5) {
     Blob<float>* const input = net_->input_blobs()[0];
     input->Reshape(1, 3, input->height(), input->width());
@@ -60,7 +60,7 @@ class Classifier {
   }
 
  private:
-  /// OpenCV writes the planes of the image, less the mean, where the net reads them.
+  /// Lets OpenCV write the planes of the image, minus the mean, to the net's input.
   void Fill(Blob<float>* input, const cv::Mat& image) {
     cv::Mat fitting, values;
     cv::resize(image, fitting, cv::Size(input->width(), input->height()));
@@ -82,7 +82,7 @@ class Classifier {
 
 namespace {
 
-/// Six classes; the score of class k is k times the mean of the red plane less its mean of 10.
+/// Six classes; the score of class k is k * (mean of the red plane - 10).
 class ClassificationTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -118,7 +118,8 @@ class ClassificationTest : public ::testing::Test {
 
 TEST_F(ClassificationTest, GivesTheMostLikelyLabels) {
   Classifier classifier(model_, weights_, mean_, labels_);
-  // Blue, green, red, of twice the net's size. Twice, as the net's input is wrapped anew each time.
+  // An image of twice the net's size, in blue, green and red. Runs twice, as the input is wrapped
+  // anew each time.
   for (int red = 11; red >= 9; red -= 2) {
     const cv::Mat img(8, 8, CV_8UC3, cv::Scalar(200, 100, red));
     const vector<Classifier::LabelAndScore> predictions = classifier.Best(img);

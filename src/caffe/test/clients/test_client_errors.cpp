@@ -1,5 +1,5 @@
-// A program that hosts the library and goes on after its errors: each failure is an exception, and
-// the same process trains a good net afterwards, with the bits of a process that has met none.
+// A program that embeds the library and continues after errors: each failure is an exception.
+// Afterwards the same process trains a good net, with the same bits as a process without errors.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 namespace caffe {
 
-/// Reads more than it declares.
+/// A layer that reads more than it declares.
 template <typename Dtype>
 class ClientSneakyLayer : public Layer<Dtype> {
  public:
@@ -100,7 +100,7 @@ vector<float> Trained(Solver<float>* solver) {
   return weights;
 }
 
-/// The weights after training the good net.
+/// Trains the good net and returns its weights.
 vector<float> TrainGoodNet() {
   shared_ptr<Solver<float>> solver(SolverRegistry<float>::CreateSolver(SolverOf(Parse(kTrained))));
   solver->Solve();
@@ -130,7 +130,7 @@ class ClientErrors : public ::testing::Test {
     return File(name);
   }
 
-  /// `work` throws an Error that says `expected`.
+  /// Expects `work` to throw an Error whose message contains `expected`.
   static void Throws(const string& expected, const std::function<void()>& work) {
     try {
       work();
@@ -164,7 +164,7 @@ TEST_F(ClientErrors, NetsThatCannotBeRead) {
   Throws("missing.prototxt", [] { SGDSolver<float> solver(File("missing.prototxt")); });
 }
 
-TEST_F(ClientErrors, NetsThatMakeNoSense) {
+TEST_F(ClientErrors, InvalidNets) {
   NetThrows("has no layers", "name: 'empty'");
   NetThrows("unknown layer type: Relu", Layered("Relu"));
   NetThrows("Unknown bottom blob 'nowhere'", Layered("ReLU", "", "nowhere"));
@@ -183,7 +183,7 @@ TEST_F(ClientErrors, NetsThatMakeNoSense) {
             Layered("Eltwise", "bottom: 'z'") + "layer { name: 'other' type: 'Input' top: 'z' }");
 }
 
-TEST_F(ClientErrors, SourcesThatAreNotThere) {
+TEST_F(ClientErrors, MissingSources) {
   NetThrows("/nowhere", R"(layer { name: "d" type: "Data" top: "x"
                            data_param { source: "/nowhere" backend: LMDB batch_size: 2 } })");
   NetThrows("/nowhere", R"(layer { name: "d" type: "Data" top: "x"
@@ -216,7 +216,7 @@ TEST_F(ClientErrors, WeightsThatDoNotFit) {
   EXPECT_GT(net.ForwardBackward(), 0) << "the net is as it was";
 }
 
-TEST_F(ClientErrors, ABadLabelEndsThePassAndNotTheNet) {
+TEST_F(ClientErrors, NetWorksAfterABadLabel) {
   for (const bool planned : {false, true}) {
     const string text = string(kInput) + R"(
         layer { name: "label" type: "Input" top: "label" input_param { shape { dim: 2 } } }
@@ -247,7 +247,7 @@ TEST_F(ClientErrors, ABadLabelEndsThePassAndNotTheNet) {
   }
 }
 
-TEST_F(ClientErrors, ALayerThatReadsWhatItDoesNotDeclareUnderAPlan) {
+TEST_F(ClientErrors, UndeclaredReadOfALayerUnderAPlan) {
   string text = kTrained;
   text.replace(text.find("type: \"ReLU\" bottom: \"ip1\" top: \"ip1\""), 37,
                "type: \"ClientSneaky\" bottom: \"ip1\" top: \"sneaky\"");
@@ -261,7 +261,7 @@ TEST_F(ClientErrors, ALayerThatReadsWhatItDoesNotDeclareUnderAPlan) {
   }
 }
 
-/// A database of `records` images, of which number `bad` is none.
+/// Makes a database of `records` images, of which number `bad` is damaged.
 string MakeDatabase(const string& path, int records, int bad) {
   shared_ptr<db::DB> database(db::GetDB("lmdb"));
   database->Open(path, db::NEW);
@@ -281,13 +281,13 @@ string MakeDatabase(const string& path, int records, int bad) {
   return path;
 }
 
-TEST_F(ClientErrors, ADamagedRecordReachesWhoWaitsForTheBatch) {
+TEST_F(ClientErrors, DamagedRecordReachesTheReaderOfTheBatch) {
   const string path = MakeDatabase(File("damaged_lmdb"), 9, 6);
   const string text = "layer { name: 'd' type: 'Data' top: 'x' top: 'l' data_param { source: '" +
                       path + "' backend: LMDB batch_size: 2 } }";
   {
     Net<float> net(Parse(text));
-    for (int i = 0; i < 3; ++i) net.Forward();  // batches before the record
+    for (int i = 0; i < 3; ++i) net.Forward();  // batches before the bad record
     Throws("damaged_lmdb", [&] { net.Forward(); });
     Throws("damaged_lmdb", [&] { net.Forward(); });
   }
@@ -300,7 +300,7 @@ TEST_F(ClientErrors, ADamagedRecordReachesWhoWaitsForTheBatch) {
   EXPECT_EQ(solver->iter(), 3);
 }
 
-TEST_F(ClientErrors, SolversThatCannotBegin) {
+TEST_F(ClientErrors, SolversThatCannotStart) {
   const NetParameter net = Parse(kTrained);
   SolverThrows("", SolverParameter());
   SolverParameter param = SolverOf(net);
@@ -329,7 +329,7 @@ TEST_F(ClientErrors, SolversThatCannotBegin) {
   SolverThrows("/nowhere/folder", param);
 }
 
-TEST_F(ClientErrors, ResumingFromWhatIsNoState) {
+TEST_F(ClientErrors, ResumingFromAnInvalidState) {
   shared_ptr<Solver<float>> solver(SolverRegistry<float>::CreateSolver(SolverOf(Parse(kTrained))));
   const string missing = File("missing.solverstate");
   Throws("missing.solverstate", [&] { solver->Restore(missing.c_str()); });
@@ -350,7 +350,7 @@ TEST_F(ClientErrors, MisuseOfBlobs) {
   EXPECT_EQ(a.cpu_data()[23], 5);
 }
 
-TEST_F(ClientErrors, AThreadOfTheProgramMayAskForItAlone) {
+TEST_F(ClientErrors, SingleThreadCanEnableExceptions) {
   Caffe::set_throw_on_error(false);
   {
     const ThrowOnError scope;

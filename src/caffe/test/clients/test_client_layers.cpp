@@ -1,5 +1,5 @@
-// Layers of every kind as users of Caffe write them: without traits, in a net that a solver trains
-// under a plan. What comes out is compared with numbers worked out by hand.
+// Layers of every kind as Caffe's users write them: without memory traits, in a net that a solver
+// trains under a plan. The results are compared with numbers computed by hand.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 
 namespace caffe {
 
-/// Tops 0, 1, ...: all values i + 1, set once. Only LayerSetUp does anything.
+/// Sets all values of top i to i + 1, once: only LayerSetUp does anything.
 template <typename Dtype>
 class ClientSourceLayer : public Layer<Dtype> {
  public:
@@ -38,13 +38,13 @@ class ClientSourceLayer : public Layer<Dtype> {
                             const vector<Blob<Dtype>*>& bottom) {}
 };
 
-/// y = gain * x with one learned gain, and with stubs where there is no GPU.
+/// y = gain * x with one learned gain. Has stubs for builds without a GPU.
 template <typename Dtype>
 class ClientGainLayer : public Layer<Dtype> {
  public:
   explicit ClientGainLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
   virtual void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
-    if (this->blobs_.empty()) {  // else they came with the prototxt
+    if (this->blobs_.empty()) {  // otherwise they came from the prototxt
       this->blobs_.push_back(shared_ptr<Blob<Dtype>>(new Blob<Dtype>(vector<int>(1, 1))));
       shared_ptr<Filler<Dtype>> filler(GetFiller<Dtype>(this->layer_param_.scale_param().filler()));
       filler->Fill(this->blobs_[0].get());
@@ -95,7 +95,7 @@ void ClientGainLayer<Dtype>::Backward_gpu(const vector<Blob<Dtype>*>& top,
 }
 #endif
 
-/// y = 2 * x, in place too.
+/// y = 2 * x, also in place.
 template <typename Dtype>
 class ClientDoubleLayer : public NeuronLayer<Dtype> {
  public:
@@ -116,7 +116,7 @@ class ClientDoubleLayer : public NeuronLayer<Dtype> {
   }
 };
 
-/// y = 1 where x is positive, else 0. Its gradient is 0, and so it has nothing to write.
+/// y = 1 where x is positive, else 0. Its backward pass writes nothing, since the gradient is 0.
 template <typename Dtype>
 class ClientStepLayer : public NeuronLayer<Dtype> {
  public:
@@ -133,7 +133,7 @@ class ClientStepLayer : public NeuronLayer<Dtype> {
                             const vector<Blob<Dtype>*>& bottom) {}
 };
 
-/// The bottom as a matrix, in the bottom's memory.
+/// Reshapes the bottom to a matrix, in the bottom's memory.
 template <typename Dtype>
 class ClientMatrixLayer : public Layer<Dtype> {
  public:
@@ -157,7 +157,7 @@ class ClientMatrixLayer : public Layer<Dtype> {
   }
 };
 
-/// Tops: the sum and the difference of two bottoms.
+/// The tops are the sum and the difference of two bottoms.
 template <typename Dtype>
 class ClientSumDiffLayer : public Layer<Dtype> {
  public:
@@ -190,7 +190,7 @@ class ClientSumDiffLayer : public Layer<Dtype> {
   }
 };
 
-/// The mean over the batch of the products of two bottoms, which both take a gradient.
+/// A loss: the mean over the batch of the products of two bottoms, both of which get a gradient.
 template <typename Dtype>
 class ClientProductLossLayer : public LossLayer<Dtype> {
  public:
@@ -272,7 +272,7 @@ class ClientLayerTest : public ::testing::TestWithParam<const char*> {
 };
 
 // With gain a, x = 1 and t = 2: z = 2 a, loss = 0.5 * 3 * (z^2 - t^2), d loss / d a = 12 a.
-TEST_P(ClientLayerTest, TrainAsWorkedOutByHand) {
+TEST_P(ClientLayerTest, TrainToHandComputedValues) {
   SGDSolver<float> solver(Param());
   const shared_ptr<Net<float>> net = solver.net();
   double gain = 1.5;

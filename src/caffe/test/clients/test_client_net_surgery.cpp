@@ -1,5 +1,5 @@
-// A program that works on a net between its passes, as users of Caffe do: without a plan, and with
-// one that keeps every blob.
+// A program that changes a net between passes, as Caffe's users do: without a plan, and with one
+// that keeps every blob.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ TEST_P(SurgeryTest, ReadsAndWritesBlobsBetweenPasses) {
   ASSERT_EQ(outputs.size(), 1);
   ExpectData(*outputs[0], {4});
   ExpectData(*net_.blob_by_name("a"), {4, 0});
-  // A gradient of the user's own.
+  // A gradient set by the user.
   outputs[0]->mutable_cpu_diff()[0] = 5;
   net_.ClearParamDiffs();
   net_.Backward();
@@ -87,7 +87,7 @@ TEST_P(SurgeryTest, ReadsAndWritesBlobsBetweenPasses) {
 TEST_P(SurgeryTest, RunsPartsOfTheNet) {
   Set(net_.blob_by_name("x").get(), {1, 2});
   net_.Forward();
-  // From the middle, with a value of the user's own.
+  // Starts in the middle, with values set by the user.
   net_.ForwardTo(2);
   Set(net_.blob_by_name("a").get(), {10, 20});
   net_.ForwardFrom(3);
@@ -114,7 +114,7 @@ TEST_P(SurgeryTest, SharesAndCopiesTrainedLayers) {
   WriteProtoToBinaryFile(trained, file);
   Net<float> loaded(Param());
   loaded.CopyTrainedLayersFrom(file);
-  // Reaches the net that shares, and no other.
+  // Changes the net that shares the parameters, and no other.
   Set(net_.params()[2].get(), {1, 2});
   const float kExpected[] = {18, 18, 11, 11};
   Net<float>* const nets[] = {&net_, &sharing, &copy, &loaded};
@@ -133,7 +133,7 @@ TEST_P(SurgeryTest, ReshapesItsInput) {
   ExpectData(*net_.output_blobs()[0], {2, 8, 14});
 }
 
-TEST_P(SurgeryTest, TellsHowItIsWired) {
+TEST_P(SurgeryTest, ReportsItsStructure) {
   EXPECT_EQ(net_.name(), "surgery");
   EXPECT_EQ(net_.phase(), TRAIN);
   EXPECT_EQ(net_.layer_names(), vector<string>({"x", "fc1", "relu", "fc2"}));

@@ -1,5 +1,5 @@
-// Solvers and data layers as users of Caffe write them: subclasses of Solver, of SGDSolver and of
-// the base of data layers, and the callbacks of solvers and nets.
+// Solvers and data layers as Caffe's users write them: subclasses of Solver, SGDSolver and
+// BasePrefetchingDataLayer, and callbacks of solvers and nets.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,8 @@ class ClientCounterDataLayer : public BasePrefetchingDataLayer<Dtype> {
 INSTANTIATE_CLASS(ClientCounterDataLayer);
 REGISTER_LAYER_CLASS(ClientCounterData);
 
-/// A solver of its own: parameters lose base_lr * gradient. Its state is the number of updates.
+/// A complete solver: subtracts base_lr * gradient from the parameters. Its state is the number of
+/// updates.
 template <typename Dtype>
 class ClientPlainSolver : public Solver<Dtype> {
  public:
@@ -97,7 +98,7 @@ class ClientPlainSolver : public Solver<Dtype> {
 INSTANTIATE_CLASS(ClientPlainSolver);
 REGISTER_SOLVER_CLASS(ClientPlain);
 
-/// Steps of base_lr against the sign of the gradient, by SGDSolver's parts.
+/// Steps of base_lr against the sign of the gradient, using parts of SGDSolver.
 template <typename Dtype>
 class ClientSignSolver : public SGDSolver<Dtype> {
  public:
@@ -116,7 +117,7 @@ class ClientSignSolver : public SGDSolver<Dtype> {
 INSTANTIATE_CLASS(ClientSignSolver);
 REGISTER_SOLVER_CLASS(ClientSign);
 
-/// Writes its weights when it wants to.
+/// Writes its weights at times of its own choice.
 template <typename Dtype>
 class ClientSavingSolver : public SGDSolver<Dtype> {
  public:
@@ -126,8 +127,8 @@ class ClientSavingSolver : public SGDSolver<Dtype> {
 
 namespace {
 
-// y = w . x with w = (1, 1, 1) at first, loss = mean over the batch of (y - label)^2 / 2. Batch k:
-// y = k s, s the sum of w, so d loss / d w = k (k s - 1 / 2).
+// y = w . x with w = (1, 1, 1) initially, loss = mean over the batch of (y - label)^2 / 2. In batch
+// k y = k s, where s is the sum of w, so d loss / d w = k (k s - 1 / 2).
 const char kSolver[] =
     "base_lr: 0.01 lr_policy: 'fixed' momentum: 0 weight_decay: 0 max_iter: 6 random_seed: 1 "
     "net_param { "
@@ -142,7 +143,7 @@ const char kSolver[] =
 SolverParameter Param(const string& type, const string& strategy) {
   SolverParameter param;
   string text(kSolver);
-  // EuclideanLoss wants equal shapes.
+  // EuclideanLoss needs equal shapes.
   const string reshape =
       "  layer { name: 'reshape' type: 'Reshape' bottom: 'label' top: 'label2' "
       "          reshape_param { shape { dim: 2 dim: 1 } } } ";
@@ -262,7 +263,7 @@ class ClientRecorder : public Solver<float>::Callback, public Net<float>::Callba
 
  protected:
   virtual void on_start() { ++starts_; }
-  // As data parallel training does it: the gradients of all are there, and may be changed.
+  // As in data-parallel training: all gradients are complete and may be changed.
   virtual void on_gradients_ready() {
     Blob<float>* param = solver_->net()->learnable_params()[0];
     gradients_.push_back(param->cpu_diff()[0]);

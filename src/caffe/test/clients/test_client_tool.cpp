@@ -1,5 +1,5 @@
-// A program of the kind of caffe's own command: it trains, tests and times nets by the C++ API,
-// with gflags, signals and timers.
+// A program like Caffe's own command: it trains, tests and times nets through the C++ API, with
+// gflags, signals and timers.
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ DEFINE_string(client_stage, "", "Stages of the net, separated by commas.");
 
 namespace {
 
-/// What an action has found out.
+/// The results of an action.
 struct Report {
   int iter = 0;
   float loss = 0;
@@ -59,7 +59,7 @@ Report Train() {
   return report;
 }
 
-/// The means of all outputs.
+/// Computes the means of all outputs.
 Report Test() {
   vector<string> stages;
   boost::split(stages, FLAGS_client_stage, boost::is_any_of(","));
@@ -79,7 +79,7 @@ Report Test() {
   return report;
 }
 
-/// Times the layers one by one, each called by itself.
+/// Times the layers one by one, calling each separately.
 Report Time() {
   Net<float> net(FLAGS_client_model, caffe::TRAIN);
   Report report;
@@ -124,7 +124,7 @@ const char kNet[] =
     "        include { phase: TEST } } "
     "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' top: 'loss' } ";
 
-/// What `main` would do with a command line.
+/// Does what `main` would do with a command line.
 Report RunCommand(vector<string> words) {
   vector<char*> pointers;
   for (string& word : words) pointers.push_back(&word[0]);
@@ -170,7 +170,7 @@ TEST_F(ClientToolTest, TrainsTestsAndTimes) {
   EXPECT_LT(finetuned.loss, trained.loss) << "begins with the weights of the flag";
 }
 
-TEST(ClientGlobalInit, TakesTheFlagsItKnowsAndStartsTheLog) {
+TEST(ClientGlobalInit, ParsesKnownFlagsAndStartsTheLog) {
   const auto start = [] {
     char name[] = "client", flag[] = "--client_iterations=5", action[] = "train";
     char* words[] = {name, flag, action};
@@ -194,7 +194,7 @@ TEST(ClientSignals, BecomeActionsOfASolver) {
   EXPECT_EQ(asked(), caffe::SolverAction::NONE);
 }
 
-TEST(ClientTimer, TellsWhetherItHasRun) {
+TEST(ClientTimer, ReportsWhetherItHasRun) {
   caffe::CPUTimer timer;
   EXPECT_TRUE(timer.initted());
   EXPECT_FALSE(timer.has_run_at_least_once());

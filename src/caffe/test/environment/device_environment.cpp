@@ -1,7 +1,7 @@
-// Which device the tests of a program run on, by the environment variable LAYRUB_TEST_DEVICE: cpu
-// (as if it were not set), emulated, occupied (emulated, where a context and libraries take their
-// part of the memory, as on a GPU), or cuda (GPU 0; cuda:1 for GPU 1, and so on), which skips all
-// tests where there is no GPU. A fake GPU is one, for programs that run on the library that has it.
+// The environment variable LAYRUB_TEST_DEVICE selects the device on which a test program runs: cpu
+// (the default), emulated, occupied (emulated, but a context and libraries take part of the memory,
+// as on a GPU), or cuda (GPU 0; cuda:1 for GPU 1, and so on). cuda skips all tests if there is no
+// GPU. A fake GPU counts as one in programs that use the library with the fake GPU.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 namespace caffe {
 namespace {
 
-/// The GPU that `device` ("cuda" or "cuda:1") names; -1 if it names none.
+/// Returns the number of the GPU that `device` ("cuda" or "cuda:1") names; -1 if it names none.
 int GpuNamed(const std::string& device) {
   if (device == "cuda") return 0;
   const std::string prefix = "cuda:";
@@ -34,11 +34,12 @@ class DeviceEnvironment : public ::testing::Environment {
     const std::string device = wanted ? wanted : "cpu";
     if (device == "cpu") return;
     if (const int gpu = GpuNamed(device); gpu >= 0) {
-      if (layrub::GpuCount() == 0) GTEST_SKIP() << "skipped: no device. " << layrub::WhyNoGpu();
+      if (layrub::GpuCount() == 0) GTEST_SKIP() << "skipped: no device. " << layrub::NoGpuReason();
       ASSERT_LT(gpu, layrub::GpuCount()) << "LAYRUB_TEST_DEVICE is " << device << ".";
       // A forked process cannot use the GPU of its parent.
       GTEST_FLAG_SET(death_test_style, "threadsafe");
-      // Nor are algorithms chosen by what the user has measured: forms would differ in bits.
+      // Nor may algorithms depend on times that the user has measured: the variants of a test would
+      // differ in bits.
       const std::string nothing = ::testing::TempDir() + "times_" + std::to_string(getpid());
       setenv("XDG_CACHE_HOME", nothing.c_str(), 1);
       Caffe::SetDevice(gpu);
@@ -47,7 +48,7 @@ class DeviceEnvironment : public ::testing::Environment {
       ASSERT_TRUE(occupied || device == "emulated")
           << "LAYRUB_TEST_DEVICE is cpu, emulated, occupied, cuda or cuda:1.";
       constexpr int64_t kBytes = int64_t{16} << 30, kMiB = 1 << 20;
-      // Never taken down: static blobs of tests may live on it.
+      // Never destroyed, since static blobs of tests may be on it.
       Caffe::UseDevice(
           new layrub::EmulatedDevice(kBytes, occupied ? 300 * kMiB : 0, occupied ? 200 * kMiB : 0));
     }

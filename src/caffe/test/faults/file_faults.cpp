@@ -1,6 +1,6 @@
-// A library for LD_PRELOAD that lets calls on files fail, or kills the process there. It counts,
-// from 1, what a program does to files in one folder: opening to create, writes, syncs, changes of
-// size, closing after a write, renames and removals.
+// A library for LD_PRELOAD that makes file operations fail, or kills the process at one of them. It
+// counts, from 1, a program's operations on files in one folder: opening to create, writes, syncs,
+// changes of size, closing after a write, renames and removals.
 //
 //   LAYRUB_FAULT_FOLDER  the folder, as realpath gives it
 //   LAYRUB_FAULT_LOG     a file elsewhere, to which each call is added: "<number> <call> <path>"
@@ -32,7 +32,7 @@ struct Settings {
 };
 
 int calls = 0;
-bool written[1024];  // by descriptor: since it was opened
+bool written[1024];  // by descriptor: written since it was opened
 
 template <typename Function>
 Function Real(const char* name) {
@@ -73,7 +73,7 @@ void Log(const char* path, int number, const char* call) {
   REAL(close)(fd);
 }
 
-/// Counts the call, and says what is to happen to it; errno is set for kError.
+/// Counts the call and returns what must happen to it. Sets errno for kError.
 Fault Next(const char* path, const char* call) {
   static const Settings settings;
   if (!InFolder(path)) return Fault::kNone;

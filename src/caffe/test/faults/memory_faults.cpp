@@ -1,10 +1,11 @@
-// A library for LD_PRELOAD that lets one call of a process fail, so that tests see what it says.
+// A library for LD_PRELOAD that makes one call of a process fail, to test the process's error
+// message.
 //
 //   MEMORY_FAULT=KIND:N[:ERRNO]  the N-th call (from 1) of this kind fails, with errno ERRNO
 //   MEMORY_FAULT_COUNTS=FILE     at the end, FILE has a line "KIND calls" for each kind
 //
-// Kinds: new (operator new), large (memory of 64 KiB and more that arenas and pools ask for),
-// reserve, read and write (posix_fallocate, pread and pwrite of files that have no name).
+// Kinds: new (operator new), large (allocations of 64 KiB and more by arenas and pools), reserve,
+// read and write (posix_fallocate, pread and pwrite on unnamed files).
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -43,7 +44,7 @@ void ReadEnvironment() {
 using Main = int (*)(int, char**, char**);
 Main program;
 
-/// Calls are counted from here on: not those of what is done before main.
+/// Resets the counters, so that calls before main do not count.
 int CountedMain(int argc, char** argv, char** environment) {
   for (std::atomic<long>& count : calls) count = 0;
   ReadEnvironment();
@@ -59,7 +60,7 @@ __attribute__((destructor)) void WriteCounts() {
   std::fclose(file);
 }
 
-/// Counts a call; true: this one is to fail, and errno says why.
+/// Counts a call. Returns true, with errno set, if it must fail.
 bool Fails(Kind kind) {
   const long call = ++calls[kind];
   if (kind != wanted_kind || call != wanted_call) return false;

@@ -8,25 +8,25 @@
 #include <fstream>
 
 #include "caffe/util/io.hpp"
-#include "layrub/base/workspace.hpp"
+#include "layrub/base/algorithm_cost.hpp"
 
 namespace caffe {
 namespace {
 
-bool operator==(const Workspace& a, const Workspace& b) {
+bool operator==(const Algorithm& a, const Algorithm& b) {
   return a.name == b.name && a.bytes == b.bytes && a.seconds == b.seconds &&
          a.deterministic == b.deterministic;
 }
 
 std::vector<std::string> Names(const AlgorithmTable& table) {
   std::vector<std::string> names;
-  for (const Workspace& row : table) names.push_back(row.name);
+  for (const Algorithm& row : table) names.push_back(row.name);
   return names;
 }
 
 using Strings = std::vector<std::string>;
 
-TEST(Combine, LeavesWhatNothingBeatsSmallestFirst) {
+TEST(Combine, KeepsUnbeatenChoicesSmallestFirst) {
   const AlgorithmTable table = {{"fft", 90, 1, true},   {"gemm", 10, 4, true},
                                 {"slow", 20, 5, true},  {"wild", 10, 2, false},
                                 {"none", 0, 9, true},   {"twin", 90, 1, true},
@@ -34,18 +34,18 @@ TEST(Combine, LeavesWhatNothingBeatsSmallestFirst) {
   EXPECT_EQ(Names(Combine({table})), (Strings{"none", "gemm", "wild", "fft"}));
 }
 
-TEST(Combine, StepsShareOneWorkspaceAndAddUpTheirTimes) {
+TEST(Combine, SharesOneWorkspaceAndAddsTimes) {
   const AlgorithmTable weights = {{"a", 0, 5, true}, {"b", 40, 1, true}};
   const AlgorithmTable data = {{"c", 0, 7, true}, {"d", 60, 2, false}};
   const AlgorithmTable choices = Combine({weights, data});
   ASSERT_EQ(Names(choices), (Strings{"a+c", "b+c", "b+d"}));  // a+d is as large as b+d and slower
-  EXPECT_TRUE(choices[1] == (Workspace{"b+c", 40, 8, true}));
-  EXPECT_TRUE(choices[2] == (Workspace{"b+d", 60, 3, false}));
+  EXPECT_TRUE(choices[1] == (Algorithm{"b+c", 40, 8, true}));
+  EXPECT_TRUE(choices[2] == (Algorithm{"b+d", 60, 3, false}));
   EXPECT_TRUE(Combine({weights, {}}).empty());
   EXPECT_TRUE(Combine({}).empty());
 }
 
-TEST(WithoutTimes, GrantsTheFirstReproducibleOneWithinTheCap) {
+TEST(WithoutTimes, ChoosesTheFirstReproducibleOneWithinTheCap) {
   const int64_t cap = layrub::kWorkspaceCap;
   const AlgorithmTable table = {
       {"huge", cap + 1, 0, true}, {"wild", 0, 0, false}, {"good", cap, 0, true}, {"none", 0, 0}};
@@ -57,7 +57,7 @@ TEST(WithoutTimes, GrantsTheFirstReproducibleOneWithinTheCap) {
   EXPECT_TRUE(WithoutTimes({table, {{"wild", 0, 0, false}}}).empty());
 }
 
-TEST(AlgorithmOf, TakesAChoiceApart) {
+TEST(AlgorithmOf, ReturnsTheAlgorithmOfEachStep) {
   EXPECT_EQ(AlgorithmOf("fft", 0), "fft");
   EXPECT_EQ(AlgorithmOf("fft+gemm", 0), "fft");
   EXPECT_EQ(AlgorithmOf("fft+gemm", 1), "gemm");
@@ -81,7 +81,7 @@ class CacheFile : public ::testing::Test {
   std::string folder_, path_;
 };
 
-TEST_F(CacheFile, KeepsWhatWasMeasuredButForTheBytes) {
+TEST_F(CacheFile, KeepsMeasuredTimesButNotBytes) {
   AlgorithmTable found;
   {
     AlgorithmCache cache(path_);
@@ -92,8 +92,8 @@ TEST_F(CacheFile, KeepsWhatWasMeasuredButForTheBytes) {
   }
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(found.size(), 2u);
-    EXPECT_TRUE(found[0] == (Workspace{"fft", 0, 1.25e-4, true}));
-    EXPECT_TRUE(found[1] == (Workspace{"wild", 0, 0.1, false}));
+    EXPECT_TRUE(found[0] == (Algorithm{"fft", 0, 1.25e-4, true}));
+    EXPECT_TRUE(found[1] == (Algorithm{"wild", 0, 0.1, false}));
     EXPECT_TRUE(AlgorithmCache(path_).Find("conv", &found));
   }
   // Nothing else is left behind.
@@ -101,7 +101,7 @@ TEST_F(CacheFile, KeepsWhatWasMeasuredButForTheBytes) {
   EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
-TEST_F(CacheFile, WhatCannotBeReadIsMeasuredAnew) {
+TEST_F(CacheFile, IsReplacedIfItCannotBeRead) {
   { AlgorithmCache(path_).Store("conv", table_); }
   std::ifstream file(path_);
   const std::string good((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -121,7 +121,7 @@ TEST_F(CacheFile, WhatCannotBeReadIsMeasuredAnew) {
   }
 }
 
-TEST_F(CacheFile, AFolderThatCannotBeWrittenDoesNotEndTheProgram) {
+TEST_F(CacheFile, DoesNotFailInAnUnwritableFolder) {
   Overwrite("");
   std::ofstream(folder_ + "/file") << "no folder";
   AlgorithmCache cache(folder_ + "/file/cache.json");
@@ -130,7 +130,7 @@ TEST_F(CacheFile, AFolderThatCannotBeWrittenDoesNotEndTheProgram) {
   EXPECT_TRUE(cache.Find("conv", &found));
 }
 
-TEST_F(CacheFile, IsNotWrittenThroughALinkOfANameThatCanBeForeseen) {
+TEST_F(CacheFile, IsNotWrittenThroughALinkWithAPredictableName) {
   const std::string precious = folder_ + "/precious";
   std::ofstream(precious) << "precious";
   std::filesystem::create_directories(folder_ + "/deeper");
@@ -146,7 +146,7 @@ TEST_F(CacheFile, IsNotWrittenThroughALinkOfANameThatCanBeForeseen) {
   EXPECT_TRUE(AlgorithmCache(path_).Find("conv", &found));
 }
 
-TEST(CachePath, LiesInTheUsersCacheFolder) {
+TEST(CachePath, IsInTheUsersCacheFolder) {
   setenv("HOME", "/home/someone", 1);
   unsetenv("XDG_CACHE_HOME");
   EXPECT_EQ(AlgorithmCache::PathFor("a GPU/9"), "/home/someone/.cache/layrub/a_GPU_9.json");

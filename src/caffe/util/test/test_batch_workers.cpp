@@ -27,7 +27,7 @@ vector<int> UpTo(int items) {
   return numbers;
 }
 
-/// What `run` throws as an error; "" if nothing.
+/// Returns the message of the error that `run` throws; "" if none.
 template <typename Run>
 string ErrorOf(const Run& run) {
   const ThrowOnError scope;
@@ -39,7 +39,7 @@ string ErrorOf(const Run& run) {
   return "";
 }
 
-TEST(BatchWorkers, ReadsAndDrawsInTheOrderOfItemsAndDoesEachOnce) {
+TEST(BatchWorkers, ReadAndDrawInItemOrderAndRunEachItemOnce) {
   for (int threads : kThreads) {
     BatchWorkers workers(threads);
     for (int items : {30, 1, 0, 17}) {
@@ -59,7 +59,7 @@ TEST(BatchWorkers, ReadsAndDrawsInTheOrderOfItemsAndDoesEachOnce) {
   }
 }
 
-TEST(BatchWorkers, AnItemMayBeDoneWhereItIsReadOrHaveNothingInOrder) {
+TEST(BatchWorkers, AllowItemsWithoutWorkOrWithoutOrderedParts) {
   for (int threads : kThreads) {
     BatchWorkers workers(threads);
     vector<int> drawn;
@@ -73,10 +73,10 @@ TEST(BatchWorkers, AnItemMayBeDoneWhereItIsReadOrHaveNothingInOrder) {
   }
 }
 
-TEST(BatchWorkers, WorkSideBySide) {
+TEST(BatchWorkers, RunConcurrently) {
   BatchWorkers workers(4);
   std::atomic<int> waiting{0};
-  // Each waits for the three others.
+  // Each item waits for the three others.
   workers.Run(4, [&](int) -> BatchWorkers::Work {
     return [&] {
       ++waiting;
@@ -86,7 +86,7 @@ TEST(BatchWorkers, WorkSideBySide) {
   EXPECT_EQ(waiting, 4);
 }
 
-TEST(BatchWorkers, OneThreadIsTheCallersAndMoreAreNeverMoreThanAsked) {
+TEST(BatchWorkers, UseNoMoreThreadsThanRequested) {
   for (int threads : kThreads) {
     BatchWorkers workers(threads);
     std::mutex mutex;
@@ -103,7 +103,7 @@ TEST(BatchWorkers, OneThreadIsTheCallersAndMoreAreNeverMoreThanAsked) {
   }
 }
 
-TEST(BatchWorkers, HoldNoMoreThanTwoItemsForAThread) {
+TEST(BatchWorkers, HoldAtMostTwoItemsPerThread) {
   for (int threads : {2, 5}) {
     BatchWorkers workers(threads);
     std::atomic<int> held{0}, most{0};
@@ -114,12 +114,12 @@ TEST(BatchWorkers, HoldNoMoreThanTwoItemsForAThread) {
         --held;
       };
     });
-    EXPECT_LE(most, 2 * threads + 1);  // one is read while there is no place for it
+    EXPECT_LE(most, 2 * threads + 1);  // one item is read while the queue is full
     EXPECT_EQ(held, 0);
   }
 }
 
-TEST(BatchWorkers, TellTheFirstItemThatFailsThoughALaterOneFailedBefore) {
+TEST(BatchWorkers, ReportTheFirstFailedItemEvenIfALaterOneFailsEarlier) {
   for (int threads : kThreads) {
     BatchWorkers workers(threads);
     const auto run = [&] {
@@ -139,7 +139,7 @@ TEST(BatchWorkers, TellTheFirstItemThatFailsThoughALaterOneFailedBefore) {
   }
 }
 
-TEST(BatchWorkers, TellOfAReaderThatFailsAndFinishWhatWasRead) {
+TEST(BatchWorkers, ReportAFailedReaderAndFinishItemsAlreadyRead) {
   for (int threads : kThreads) {
     BatchWorkers workers(threads);
     std::atomic<int> done{0};
@@ -154,7 +154,7 @@ TEST(BatchWorkers, TellOfAReaderThatFailsAndFinishWhatWasRead) {
   }
 }
 
-TEST(BatchWorkers, GiveUpWhatWaitsForItsTurnBehindAFailure) {
+TEST(BatchWorkers, CancelItemsThatWaitBehindAFailure) {
   BatchWorkers workers(8);
   std::atomic<int> drawn{0};
   const auto run = [&] {
@@ -170,7 +170,7 @@ TEST(BatchWorkers, GiveUpWhatWaitsForItsTurnBehindAFailure) {
   EXPECT_EQ(drawn, 2);
 }
 
-TEST(BatchWorkers, OtherExceptionsComeAsTheyAre) {
+TEST(BatchWorkers, PassOnOtherExceptions) {
   for (int threads : kThreads) {
     BatchWorkers workers(threads);
     const auto run = [&] {
@@ -180,7 +180,7 @@ TEST(BatchWorkers, OtherExceptionsComeAsTheyAre) {
   }
 }
 
-TEST(BatchWorkers, AnInterruptedCallerEndsSoonAndLeavesNobodyAtWork) {
+TEST(BatchWorkers, StopPromptlyWhenTheCallerIsInterrupted) {
   for (int threads : kThreads) {
     std::atomic<int> at_work{0}, done{0};
     std::atomic<bool> interrupted{false};
@@ -208,7 +208,7 @@ TEST(BatchWorkers, AnInterruptedCallerEndsSoonAndLeavesNobodyAtWork) {
   }
 }
 
-TEST(BatchWorkers, HaveTheModeOfTheCaller) {
+TEST(BatchWorkers, UseTheModeOfTheCaller) {
   BatchWorkers workers(2);
   const Caffe::Brew mode = Caffe::mode();
   std::atomic<int> same{0};
@@ -218,7 +218,7 @@ TEST(BatchWorkers, HaveTheModeOfTheCaller) {
 
 using BatchWorkersDeath = testing::Test;
 
-TEST_F(BatchWorkersDeath, AFailedCheckEndsTheProgramWithItsSentence) {
+TEST_F(BatchWorkersDeath, FailedCheckEndsTheProgramWithItsMessage) {
   EXPECT_EXIT(
       {
         ExitOnFailure(1);

@@ -1,4 +1,4 @@
-// Products of matrices on the threads of loops.
+// Matrix products on the threads of loops.
 #include "caffe/util/cpu_gemm.hpp"
 
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ class Products {
 
 class CpuGemmTest : public ::testing::Test {
  protected:
-  // Suites are run with one thread for BLAS.
+  // The test suites run with one BLAS thread.
   void SetUp() override { openblas_set_num_threads(cores_); }
   void TearDown() override {
     SetCpuThreads(cores_);
@@ -117,7 +117,7 @@ void ExpectSums(double tolerance) {
       const Products<Dtype> products(sizes, variant & 1, variant & 2, variant & 4);
       const std::vector<Dtype> made = products.Made(), expected = products.Expected();
       for (size_t i = 0; i < made.size(); ++i) {
-        if (std::isnan(expected[i])) continue;  // between two results
+        if (std::isnan(expected[i])) continue;  // padding between two results
         ASSERT_NEAR(made[i], expected[i], tolerance) << sizes.m << " x " << sizes.n << ", " << i;
       }
       const std::vector<Dtype> again = products.Made();
@@ -126,7 +126,7 @@ void ExpectSums(double tolerance) {
   }
 }
 
-TEST_F(CpuGemmTest, IsWhatTheSumsAreForAnyNumberOfThreads) {
+TEST_F(CpuGemmTest, IsCorrectForAnyNumberOfThreads) {
   for (int threads = 1; threads <= cores_; ++threads) {
     SetCpuThreads(threads);
     ExpectSums<double>(1e-9);
@@ -134,7 +134,7 @@ TEST_F(CpuGemmTest, IsWhatTheSumsAreForAnyNumberOfThreads) {
   }
 }
 
-TEST_F(CpuGemmTest, GivesTheSameToSeveralCallersAtATime) {
+TEST_F(CpuGemmTest, GivesTheSameResultsToConcurrentCallers) {
   const Products<float> products(kExamples[6], false, true, true);
   const std::vector<float> alone = products.Made();
   std::vector<std::vector<float>> made(4);
@@ -147,7 +147,7 @@ TEST_F(CpuGemmTest, GivesTheSameToSeveralCallersAtATime) {
   for (const std::vector<float>& result : made) EXPECT_EQ(result, alone);
 }
 
-TEST_F(CpuGemmTest, LeavesBlasAsManyThreadsAsItHad) {
+TEST_F(CpuGemmTest, RestoresTheNumberOfBlasThreads) {
   openblas_set_num_threads(2);
   {
     const OneBlasThread first;
@@ -160,14 +160,14 @@ TEST_F(CpuGemmTest, LeavesBlasAsManyThreadsAsItHad) {
   EXPECT_EQ(openblas_get_num_threads(), 2);
 }
 
-TEST_F(CpuGemmTest, HasNoMoreThreadsThanBlasMayHave) {
+TEST_F(CpuGemmTest, UsesNoMoreThreadsThanBlasMay) {
   openblas_set_num_threads(1);
   EXPECT_EQ(BlasThreads(), 1);
   const OneBlasThread scope;
   EXPECT_EQ(BlasThreads(), 1);
 }
 
-TEST(CpuThreadsTest, AreAsManyAsWasSaidAndNoMoreThanCores) {
+TEST(CpuThreadsTest, AreLimitedBySettingAndCores) {
   const int cores = CpuThreads();
   SetCpuThreads(1);
   EXPECT_EQ(CpuThreads(), 1);
@@ -195,7 +195,7 @@ void LookAtTheStack(int) {
   if (here < seen.begin || here >= seen.end) seen.elsewhere = seen.elsewhere + 1;
 }
 
-TEST_F(CpuGemmTest, LeavesTheStackToHandlersOfSignals) {
+TEST_F(CpuGemmTest, KeepsTheStackUsableForSignalHandlers) {
   pthread_attr_t attributes;
   ASSERT_EQ(pthread_getattr_np(pthread_self(), &attributes), 0);
   void* stack = nullptr;
@@ -204,7 +204,7 @@ TEST_F(CpuGemmTest, LeavesTheStackToHandlersOfSignals) {
   pthread_attr_destroy(&attributes);
   seen.begin = reinterpret_cast<uintptr_t>(stack);
   seen.end = seen.begin + bytes;
-  openblas_set_num_threads(1);  // all is computed by this thread, which gets the signals
+  openblas_set_num_threads(1);  // this thread computes everything and gets the signals
   struct sigaction action = {}, before = {};
   action.sa_handler = LookAtTheStack;
   action.sa_flags = SA_RESTART;
@@ -216,7 +216,7 @@ TEST_F(CpuGemmTest, LeavesTheStackToHandlersOfSignals) {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   });
-  // Of a few columns, with a transposed second factor: where oneDNN has used the stack pointer.
+  // A few columns and a transposed second factor: in this case oneDNN has used the stack pointer.
   for (int i = 0; i < 10000 && seen.calls < 200; ++i)
     Products<float>({1, 500, 2, 2000}, false, true, false).Made();
   over = true;

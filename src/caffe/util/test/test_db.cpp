@@ -70,13 +70,13 @@ class Database : public ::testing::TestWithParam<string> {
 
 typedef std::vector<std::pair<string, string>> Records;
 
-TEST_P(Database, GivesRecordsBackInOrderOfKey) {
+TEST_P(Database, ReturnsRecordsInKeyOrder) {
   const string binary("\0\xff\n", 3);
   Fill(db::NEW, {{"b", "2"}, {"a", binary}, {"c", ""}});
   EXPECT_EQ(Contents(), (Records{{"a", binary}, {"b", "2"}, {"c", ""}}));
 }
 
-TEST_P(Database, TheCursorReturnsToTheFirstRecord) {
+TEST_P(Database, CursorReturnsToTheFirstRecord) {
   Fill(db::NEW, {{"a", "1"}, {"b", "2"}});
   const std::unique_ptr<db::DB> database = Open(db::READ);
   const std::unique_ptr<db::Cursor> cursor(database->NewCursor());
@@ -88,13 +88,13 @@ TEST_P(Database, TheCursorReturnsToTheFirstRecord) {
   EXPECT_EQ(cursor->key(), "a");
 }
 
-TEST_P(Database, WriteModeAddsToWhatIsThere) {
+TEST_P(Database, WriteModeAddsToExistingRecords) {
   Fill(db::NEW, {{"a", "1"}});
   Fill(db::WRITE, {{"b", "2"}, {"a", "3"}});
   EXPECT_EQ(Contents(), (Records{{"a", "3"}, {"b", "2"}}));
 }
 
-TEST_P(Database, ACommittedTransactionCanGoOn) {
+TEST_P(Database, ContinuesATransactionAfterCommit) {
   {
     const std::unique_ptr<db::DB> database = Open(db::NEW);
     const std::unique_ptr<db::Transaction> transaction(database->NewTransaction());
@@ -115,7 +115,7 @@ TEST_P(Database, GrowsWithItsRecords) {
   EXPECT_EQ(Contents().size(), 24u);
 }
 
-TEST_P(Database, OneThatTakesThePlaceOfOneThatIsReadIsReadInItsTurn) {
+TEST_P(Database, ReadsADatabaseThatReplacedAnOpenOne) {
   Fill(db::NEW, {{"a", "old"}});
   const std::unique_ptr<db::DB> reader = Open(db::READ);
   const string place = source_;
@@ -130,12 +130,12 @@ TEST_P(Database, OneThatTakesThePlaceOfOneThatIsReadIsReadInItsTurn) {
   }
 }
 
-TEST_P(Database, AnEmptyDatabaseHasNoValidCursor) {
+TEST_P(Database, CursorOfAnEmptyDatabaseIsInvalid) {
   Fill(db::NEW, {});
   EXPECT_TRUE(Contents().empty());
 }
 
-TEST_P(Database, AMissingDatabaseIsNamed) { EXPECT_ERROR(Open(db::READ), source_); }
+TEST_P(Database, ReportsAMissingDatabase) { EXPECT_ERROR(Open(db::READ), source_); }
 
 TEST_P(Database, NewRefusesAnExistingDatabase) {
   Fill(db::NEW, {{"a", "1"}});
@@ -145,7 +145,7 @@ TEST_P(Database, NewRefusesAnExistingDatabase) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Database, ::testing::ValuesIn(Backends()));
 
-TEST(GetDbErrors, AnUnknownBackendIsNamed) { EXPECT_ERROR(db::GetDB("sqlite"), "sqlite"); }
+TEST(GetDbErrors, ReportsAnUnknownBackend) { EXPECT_ERROR(db::GetDB("sqlite"), "sqlite"); }
 
 #ifdef USE_LMDB
 class LmdbFolder : public ::testing::Test {
@@ -174,27 +174,27 @@ class LmdbFolder : public ::testing::Test {
   string source_;
 };
 
-TEST_F(LmdbFolder, AFileOfAnotherKindIsNamed) {
+TEST_F(LmdbFolder, ReportsAFileThatIsNoDatabase) {
   fs::create_directory(source_);
   std::ofstream(source_ + "/data.mdb") << string(100000, 'z');
   EXPECT_ERROR(Read(), "Cannot open LMDB " + source_ + ": MDB_INVALID");
 }
 
-TEST_F(LmdbFolder, AFolderWithoutItsFileAndAnEmptyFileAreExplained) {
+TEST_F(LmdbFolder, ExplainsAMissingAndAnEmptyFile) {
   fs::create_directory(source_);
   EXPECT_ERROR(Read(), "Cannot open LMDB " + source_ + ": the folder has no data.mdb");
   std::ofstream(source_ + "/data.mdb").flush();
   EXPECT_ERROR(Read(), "Cannot open LMDB " + source_ + ": data.mdb is empty");
 }
 
-TEST_F(LmdbFolder, ACutFileIsNamedAndDoesNotKillByBusError) {
+TEST_F(LmdbFolder, ReportsATruncatedFileInsteadOfABusError) {
   Create();
   const auto size = fs::file_size(source_ + "/data.mdb");
   fs::resize_file(source_ + "/data.mdb", size / 2);
   EXPECT_ERROR(Read(), "LMDB " + source_ + " is cut off");
 }
 
-TEST_F(LmdbFolder, ARefusedKeyIsExplained) {
+TEST_F(LmdbFolder, ExplainsAnInvalidKey) {
   Create();
   EXPECT_ERROR(
       {
@@ -220,7 +220,7 @@ void ChangePages(const string& file, uint16_t flags,
   }
 }
 
-TEST_F(LmdbFolder, ADamagedPageIsAnErrorThatNamesTheDatabase) {
+TEST_F(LmdbFolder, ReportsADamagedPage) {
   Create(1000);
   constexpr uint16_t kBranch = 1;
   ChangePages(source_ + "/data.mdb", kBranch, [](char* page) {
@@ -237,7 +237,7 @@ TEST_F(LmdbFolder, ADamagedPageIsAnErrorThatNamesTheDatabase) {
   }
 }
 
-TEST_F(LmdbFolder, ARecordLargerThanItsFileIsRefused) {
+TEST_F(LmdbFolder, RejectsARecordLargerThanItsFile) {
   Create();
   constexpr uint16_t kLeaf = 2;
   ChangePages(source_ + "/data.mdb", kLeaf, [](char* page) {
@@ -253,7 +253,7 @@ TEST_F(LmdbFolder, ARecordLargerThanItsFileIsRefused) {
   EXPECT_THROW(cursor->value(), Error);
 }
 
-TEST_F(LmdbFolder, AHeaderThatNamesNoSizeOfPagesIsRefused) {
+TEST_F(LmdbFolder, RejectsAHeaderWithoutAValidPageSize) {
   Create();
   for (const uint32_t size : {0U, 7U, 3000U, 1U << 31}) {
     std::fstream file(source_ + "/data.mdb", std::ios::in | std::ios::out | std::ios::binary);
@@ -264,14 +264,14 @@ TEST_F(LmdbFolder, AHeaderThatNamesNoSizeOfPagesIsRefused) {
   }
 }
 
-TEST_F(LmdbFolder, APipeInPlaceOfTheFileIsRefused) {
+TEST_F(LmdbFolder, RejectsAPipeInsteadOfAFile) {
   fs::create_directory(source_);
   ASSERT_EQ(mkfifo((source_ + "/data.mdb").c_str(), 0600), 0);
   const ThrowOnError scope;
   EXPECT_THROW(Read(), Error);
 }
 
-TEST_F(LmdbFolder, AFileCutOffWhileItIsReadIsAnErrorThatNamesIt) {
+TEST_F(LmdbFolder, ReportsAFileTruncatedWhileOpen) {
   Create();
   const std::unique_ptr<db::DB> database(db::GetDB("lmdb"));
   database->Open(source_, db::READ);
@@ -291,7 +291,7 @@ TEST_F(LmdbFolder, AFileCutOffWhileItIsReadIsAnErrorThatNamesIt) {
 
 using LmdbFolderDeathTest = LmdbFolder;
 
-TEST_F(LmdbFolderDeathTest, ARecordCutOffInTheMomentOfReadingItEndsTheProgramInASentence) {
+TEST_F(LmdbFolderDeathTest, ReportsARecordTruncatedDuringTheRead) {
   Create();
   EXPECT_EXIT(
       {
@@ -305,8 +305,8 @@ TEST_F(LmdbFolderDeathTest, ARecordCutOffInTheMomentOfReadingItEndsTheProgramInA
       ::testing::ExitedWithCode(7), source_ + " is damaged: reading it failed");
 }
 
-// Two containers see processes of the same number: each locks the byte of that number.
-TEST_F(LmdbFolder, IsReadWithoutALockWhereAProcessOfTheSameNumberReadsIt) {
+// Processes in two containers may have the same id, and each locks the byte of that id.
+TEST_F(LmdbFolder, IsReadWithoutALockIfAnotherProcessHasTheSameId) {
   Create();
   Read();  // makes the lock file
   int locked[2], done[2];
@@ -337,12 +337,12 @@ TEST_F(LmdbFolder, IsReadWithoutALockWhereAProcessOfTheSameNumberReadsIt) {
   for (const int end : {locked[0], locked[1], done[0], done[1]}) close(end);
 }
 
-TEST_F(LmdbFolder, AWholeFileIsRead) {
+TEST_F(LmdbFolder, ReadsACompleteFile) {
   Create();
   EXPECT_NO_FATAL_FAILURE(Read());
 }
 
-TEST_F(LmdbFolder, ThreadsThatOpenAndCloseItAtATimeReadAllOfIt) {
+TEST_F(LmdbFolder, CanBeOpenedAndClosedByConcurrentThreads) {
   Create();
   fs::create_directory_symlink(source_, folder_ + "/link");
   std::atomic<int> found = 0;
@@ -362,7 +362,7 @@ TEST_F(LmdbFolder, ThreadsThatOpenAndCloseItAtATimeReadAllOfIt) {
 #endif  // USE_LMDB
 
 #ifdef USE_LEVELDB
-TEST(LevelDb, ManyThreadsOfAProcessReadAtOnceAndNobodyWritesMeanwhile) {
+TEST(LevelDb, AllowsConcurrentReadersButNoWriter) {
   string folder;
   MakeTempDir(&folder);
   const string source = folder + "/db";
@@ -402,11 +402,11 @@ TEST(LevelDb, ManyThreadsOfAProcessReadAtOnceAndNobodyWritesMeanwhile) {
   fs::remove_all(folder);
 }
 
-TEST(LevelDb, ADamagedBlockIsAnErrorThatNamesTheFolder) {
+TEST(LevelDb, ReportsADamagedBlock) {
   string folder;
   MakeTempDir(&folder);
   const string source = folder + "/db";
-  for (int round = 0; round < 2; ++round) {  // opened again, it puts its log into a table
+  for (int round = 0; round < 2; ++round) {  // when opened again, LevelDB moves its log to a table
     const std::unique_ptr<db::DB> database(db::GetDB("leveldb"));
     database->Open(source, db::WRITE);
     const std::unique_ptr<db::Transaction> transaction(database->NewTransaction());

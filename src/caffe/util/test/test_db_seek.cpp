@@ -1,4 +1,4 @@
-// A place in a database, found again by its key.
+// Finding a position in a database by its key.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What a program says when it fails, and with which exit code it ends.
+// The message and the exit code of a failing program.
 #include "caffe/util/failure.hpp"
 
 #include <glog/logging.h>
@@ -26,7 +26,7 @@ LayerParameter Conv(const char* name = "conv1") {
   return layer;
 }
 
-TEST(FailureScope, TheInnermostLayerIsAtWork) {
+TEST(FailureScope, ReportsTheInnermostLayer) {
   EXPECT_EQ(LayerAtWork(), "");
   const LayerParameter outer = Conv("outer"), inner = Conv("inner");
   const FailureScope a(outer);
@@ -73,7 +73,7 @@ std::string ErrorOf(const Check& check) {
   return "none";
 }
 
-TEST(FatalMessage, AnErrorInAPartOfItIsThrownInItsPlace) {
+TEST(FatalMessage, ThrowsAnErrorFromItsOwnArguments) {
   const ThrowOnError scope;
   const int one = 1;
   EXPECT_EQ(ErrorOf([] { LOG(FATAL) << "of " << NameThatCannotBeRead(); }), "no name");
@@ -87,7 +87,7 @@ TEST(FatalMessage, AnErrorInAPartOfItIsThrownInItsPlace) {
   EXPECT_EQ(ErrorOf([&] { CHECK(one == 2); }), "Check failed: one == 2 ");
 }
 
-TEST(ExpectError, TakesTheExpectedMessageAndNothingElse) {
+TEST(ExpectError, AcceptsOnlyTheExpectedMessage) {
   const auto said = [](const auto& action) {
     return std::string(FailsWith(action, "size [0-9]+ of .* large").message());
   };
@@ -100,7 +100,7 @@ TEST(ExpectError, TakesTheExpectedMessageAndNothingElse) {
   EXPECT_FALSE(ThrowsOnError());
 }
 
-TEST(ExitOnFailureDeathTest, AFatalMessageEndsTheProgramAndTheLayerIsNamedOnce) {
+TEST(ExitOnFailureDeathTest, NamesTheLayerOnceInAFatalMessage) {
   const LayerParameter layer = Conv();
   EXPECT_EXIT(Fail(layer, "too large"), ::testing::ExitedWithCode(7),
               "too large\n    in layer conv1 \\(Convolution\\)\n$");
@@ -110,12 +110,12 @@ TEST(ExitOnFailureDeathTest, AFatalMessageEndsTheProgramAndTheLayerIsNamedOnce) 
 
 [[noreturn]] void FailIn(const std::string& path, const char* message) {
   ExitOnFailure(7);
-  const FailureScope scope(FileAtWork{path});
+  const FailureScope scope(CurrentFile{path});
   LOG(FATAL) << message;
   std::abort();
 }
 
-TEST(ExitOnFailureDeathTest, TheLineOfTheLayerIsNamed) {
+TEST(ExitOnFailureDeathTest, NamesTheLineOfTheLayer) {
   LayerParameter layer = Conv();
   layer.set_origin("net.prototxt:12");
   EXPECT_EXIT(Fail(layer, "too large"), ::testing::ExitedWithCode(7),
@@ -124,17 +124,17 @@ TEST(ExitOnFailureDeathTest, TheLineOfTheLayerIsNamed) {
               "Layer conv1: too large\n    in net.prototxt:12\n$");
 }
 
-TEST(ExitOnFailureDeathTest, TheFileAtWorkIsNamed) {
+TEST(ExitOnFailureDeathTest, NamesTheCurrentFile) {
   EXPECT_EXIT(FailIn("net.prototxt", "no such type"), ::testing::ExitedWithCode(7),
               "no such type\n    in net.prototxt\n$");
 }
 
-TEST(ExitOnFailureDeathTest, ADamagedMappedFileIsNamed) {
+TEST(ExitOnFailureDeathTest, NamesADamagedMappedFile) {
   EXPECT_EXIT(ReadDamaged("some_lmdb"), ::testing::ExitedWithCode(7),
               "some_lmdb is damaged: reading it failed");
 }
 
-TEST(ExitOnFailureDeathTest, ALibraryThatAbortsOnADamagedFileIsNoCrash) {
+TEST(ExitOnFailureDeathTest, ReportsALibraryThatAbortsOnADamagedFile) {
   EXPECT_EXIT(
       {
         ExitOnFailure(7);
@@ -150,7 +150,7 @@ TEST(ExitOnFailureDeathTest, ALibraryThatAbortsOnADamagedFileIsNoCrash) {
       ::testing::KilledBySignal(SIGABRT), "");
 }
 
-TEST(ExitOnFailureDeathTest, OtherCrashesStayCrashes) {
+TEST(ExitOnFailureDeathTest, LeavesOtherCrashesAlone) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer makes a report and an exit code of them";
 #endif

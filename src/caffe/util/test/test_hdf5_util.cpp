@@ -52,7 +52,7 @@ TYPED_TEST(Hdf5, KeepsABlobsDataAndDiff) {
   }
 }
 
-TYPED_TEST(Hdf5, WrongShapesAndKindsAreNamed) {
+TYPED_TEST(Hdf5, ReportsWrongShapesAndKinds) {
   Blob<TypeParam> blob(std::vector<int>{2, 3}), other(std::vector<int>{3, 2});
   hdf5_save_nd_dataset(this->file_, "data", blob);
   hdf5_save_string(this->file_, "text", "hello");
@@ -68,7 +68,7 @@ TYPED_TEST(Hdf5, WrongShapesAndKindsAreNamed) {
   EXPECT_ERROR(load("text", 0, 4, &blob, true), "dataset text holds no numbers");
 }
 
-TYPED_TEST(Hdf5, ADatasetLargerThanABlobIsRefused) {
+TYPED_TEST(Hdf5, RejectsADatasetTooLargeForABlob) {
   const hsize_t dims[] = {hsize_t{1} << 20, hsize_t{1} << 20};
   const hid_t space = H5Screate_simple(2, dims, nullptr);
   const hid_t dataset = H5Dcreate2(this->file_, "huge", H5T_NATIVE_FLOAT, space, H5P_DEFAULT,
@@ -90,7 +90,7 @@ void MakeUnwritten(hid_t file, const char* name, hid_t type, hsize_t count, hid_
   H5Sclose(space);
 }
 
-TYPED_TEST(Hdf5, ADatasetThatItsFileCannotHoldIsRefusedBeforeMemoryIsTaken) {
+TYPED_TEST(Hdf5, RejectsADatasetLargerThanItsFileBeforeAllocating) {
   const hsize_t mib = 1 << 20;
   MakeUnwritten(this->file_, "small", H5T_NATIVE_FLOAT, 16 * mib, H5P_DEFAULT);
   MakeUnwritten(this->file_, "numbers", H5T_NATIVE_FLOAT, 16 * mib + 1, H5P_DEFAULT);
@@ -105,7 +105,7 @@ TYPED_TEST(Hdf5, ADatasetThatItsFileCannotHoldIsRefusedBeforeMemoryIsTaken) {
   EXPECT_THROW(hdf5_load_bytes(this->file_, "bytes"), Error);
 }
 
-TYPED_TEST(Hdf5, ADatasetThatIsPackedOrInAnotherFileIsRead) {
+TYPED_TEST(Hdf5, ReadsCompressedAndExternalDatasets) {
   const hsize_t count = 1 << 25, chunk = 1 << 18;
   const hid_t packed = H5Pcreate(H5P_DATASET_CREATE), outside = H5Pcreate(H5P_DATASET_CREATE);
   H5Pset_chunk(packed, 1, &chunk);
@@ -146,14 +146,14 @@ TYPED_TEST(Hdf5, KeepsBytes) {
   EXPECT_ERROR(hdf5_load_bytes(this->file_, "number"), "dataset number holds no bytes");
 }
 
-TYPED_TEST(Hdf5, RefusesAnIntegerThatIsTooLarge) {
+TYPED_TEST(Hdf5, RejectsAnIntegerThatIsTooLarge) {
   const int64_t large = int64_t{1} << 40;
   const hsize_t one = 1;
   H5LTmake_dataset(this->file_, "large", 1, &one, H5T_NATIVE_INT64, &large);
   EXPECT_ERROR(hdf5_load_int(this->file_, "large"), "dataset large holds 1099511627776, which is");
 }
 
-TYPED_TEST(Hdf5, ChecksumsAreOfTheValues) {
+TYPED_TEST(Hdf5, ChecksumsCoverTheValues) {
   Blob<TypeParam> blob(std::vector<int>{2, 3});
   for (int i = 0; i < 6; ++i) blob.mutable_cpu_data()[i] = TypeParam(i) / 3;
   hdf5_save_nd_dataset(this->file_, "data", blob);
@@ -169,7 +169,7 @@ TYPED_TEST(Hdf5, ListsAGroupByName) {
   EXPECT_ERROR(hdf5_get_name_by_idx(this->file_, 3), "member 3 of an HDF5 group");
 }
 
-TEST(Hdf5Names, AreEscapedOnlyWhereTheyMustBeAndComeBack) {
+TEST(Hdf5Names, AreEscapedOnlyIfNeededAndRestored) {
   EXPECT_EQ(hdf5_escape("inception_3a/1x1"), "inception_3a%2F1x1");
   EXPECT_EQ(hdf5_escape("a%2Fb"), "a%252Fb");
   EXPECT_EQ(hdf5_escape("a%/b"), "a%25%2Fb");
@@ -180,7 +180,7 @@ TEST(Hdf5Names, AreEscapedOnlyWhereTheyMustBeAndComeBack) {
     EXPECT_EQ(hdf5_unescape(hdf5_escape(name)), name);
 }
 
-TEST(Hdf5Files, OfTheDriverAreReadByHdf5sOwn) {
+TEST(Hdf5Files, AreReadableByHdf5sOwnDriver) {
   string path;
   MakeTempFilename(&path);
   Blob<float> blob(std::vector<int>{1000, 1000}), read;
@@ -204,7 +204,7 @@ TEST(Hdf5Files, OfTheDriverAreReadByHdf5sOwn) {
   std::filesystem::remove_all(std::filesystem::path(path).parent_path());
 }
 
-TEST(Hdf5Files, OnAFullDiskAreAnErrorWithItsReasonThatHdf5Forgets) {
+TEST(Hdf5Files, ReportAFullDiskWithItsReason) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full here";
   const ThrowOnError scope;
   Blob<float> blob(std::vector<int>{1000});
@@ -220,14 +220,14 @@ TEST(Hdf5Files, OnAFullDiskAreAnErrorWithItsReasonThatHdf5Forgets) {
   EXPECT_EQ(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
 }
 
-TEST(Hdf5Files, ThatAreNoFilesAreNotOpened) {
+TEST(Hdf5Files, AreOpenedOnlyIfRegular) {
   EXPECT_ERROR(hdf5_open_file("/dev/null"), "Cannot read /dev/null: it is no regular file");
   EXPECT_ERROR(hdf5_open_file(string(300, 'x')), "File not found: xxx");  // a name that is too long
 }
 
 typedef Hdf5<float> Hdf5String;
 
-TEST_F(Hdf5String, OnlyOneStringIsReadAsOne) {
+TEST_F(Hdf5String, ReadsOnlyASingleString) {
   const auto make = [this](const char* name, size_t size, const std::vector<hsize_t>& dims) {
     const hid_t type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, size);

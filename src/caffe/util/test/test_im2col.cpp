@@ -58,7 +58,7 @@ class Im2col : public testing::TestWithParam<Plane> {
   }
 };
 
-TEST_P(Im2col, TakesEachColumnFromItsWindow) {
+TEST_P(Im2col, CopiesEachWindowToAColumn) {
   const std::vector<double> out = ToColumns();
   for (int row = 0; row < rows; ++row) {
     const int channel = row / p.kernel_w / p.kernel_h;
@@ -76,7 +76,7 @@ TEST_P(Im2col, Col2imIsItsAdjoint) {
   EXPECT_NEAR(Dot(ToColumns(), columns), Dot(image, ToImage()), 1e-9);
 }
 
-TEST_P(Im2col, TheGeneralFormsAgree) {
+TEST_P(Im2col, AgreesWithTheNdFunctions) {
   std::vector<double> general_columns(columns.size(), 7), general_image(image.size(), 7);
   im2col_nd_cpu(image.data(), 2, im_shape.data(), col_shape.data(), kernel.data(), pad.data(),
                 stride.data(), dilation.data(), general_columns.data());

@@ -25,7 +25,7 @@ class ImageList : public testing::Test {
   string folder_;
 };
 
-TEST_F(ImageList, GivesPathLabelAndLine) {
+TEST_F(ImageList, ReturnsPathLabelAndLine) {
   const vector<ListedImage> images = Read("a.png 3\n\nfolder/my cat.png -12\nb.png\t7  \r\nc.png");
   ASSERT_EQ(images.size(), 4u);
   const vector<string> paths = {"a.png", "folder/my cat.png", "b.png", "c.png"};
@@ -47,7 +47,7 @@ TEST_F(ImageList, WarnsOfLinesWithoutALabel) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_F(ImageList, NamesFileAndLine) {
+TEST_F(ImageList, ReportsFileAndLine) {
   EXPECT_ERROR(Read("a.png 3\nb.png cat\n"), "Layer x: .*/list:2: 'cat' is no label");
   EXPECT_ERROR(Read("a.png 3.5\n"), "list:1: '3.5' is no label");
   EXPECT_ERROR(Read("a.png 99999999999\n"), "list:1: '99999999999' is no label");

@@ -15,7 +15,7 @@ NetParameter Parse(const string& text) {
   return net;
 }
 
-// What InsertSplits makes of `before`, as text, beside `after`.
+// Expects that InsertSplits turns the text `before` into `after`.
 void ExpectSplits(const string& before, const string& after) {
   NetParameter split;
   InsertSplits(Parse(before), &split);
@@ -34,7 +34,7 @@ TEST(InsertSplits, LeavesAChainAlone) {
   ExpectSplits(chain, chain);
 }
 
-TEST(InsertSplits, GivesEachReaderItsCopy) {
+TEST(InsertSplits, GivesEachReaderACopy) {
   ExpectSplits(
       "layer { name: 'data' top: 'data' }"
       " layer { name: 'a' bottom: 'data' top: 'a' }"
@@ -72,7 +72,7 @@ TEST(InsertSplits, SplitsTheLastVersionOfAnInPlaceBlob) {
       " layer { name: 'b' bottom: 'ip_relu_0_split_1' top: 'b' }");
 }
 
-TEST(InsertSplits, SplitsEachVersionOfAnInPlaceBlobByItself) {
+TEST(InsertSplits, SplitsEachVersionOfAnInPlaceBlobSeparately) {
   ExpectSplits(
       "layer { name: 'ip' top: 'ip' }"
       " layer { name: 'a' bottom: 'ip' top: 'a' }"
@@ -96,7 +96,7 @@ TEST(InsertSplits, MovesALossWeightToTheFirstCopy) {
       " layer { name: 'use' bottom: 'x_l_0_split_1' top: 'z' }");
 }
 
-TEST(InsertSplits, LeavesNoLossWeightToALayerThatIsNoLoss) {
+TEST(InsertSplits, RemovesTheLossWeightOfALayerThatIsNoLoss) {
   const string split =
       " layer { name: 'x_l_0_split' type: 'Split' bottom: 'x'"
       "         top: 'x_l_0_split_0' top: 'x_l_0_split_1' loss_weight: 2 loss_weight: 0 }"
@@ -104,14 +104,14 @@ TEST(InsertSplits, LeavesNoLossWeightToALayerThatIsNoLoss) {
   const string use = " layer { name: 'use' bottom: 'x' top: 'z' }";
   ExpectSplits("layer { name: 'l' type: 'InnerProduct' top: 'x' loss_weight: 2 }" + use,
                "layer { name: 'l' type: 'InnerProduct' top: 'x' }" + split);
-  // A loss layer without one would take 1.
+  // A loss layer without a loss_weight would have a weight of 1.
   ExpectSplits("layer { name: 'l' type: 'HingeLoss' top: 'x' loss_weight: 2 }" + use,
                "layer { name: 'l' type: 'HingeLoss' top: 'x' loss_weight: 0 }" + split);
   const string zero = "layer { name: 'l' type: 'InnerProduct' top: 'x' loss_weight: 0 }" + use;
   ExpectSplits(zero, zero);
 }
 
-TEST(InsertSplitsErrors, AnUnknownBottomIsNamedWithItsLayer) {
+TEST(InsertSplitsErrors, ReportsAnUnknownBottomWithItsLayer) {
   NetParameter split;
   const NetParameter net = Parse("layer { name: 'ip' bottom: 'nowhere' top: 'ip' }");
   EXPECT_ERROR(InsertSplits(net, &split),

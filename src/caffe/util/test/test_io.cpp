@@ -76,7 +76,7 @@ TEST_F(Io, BinaryFilesKeepAMessage) {
   EXPECT_EQ(read.SerializeAsString(), net.SerializeAsString());
 }
 
-TEST_F(Io, AnUnknownFieldIsNamedWithFileLineAndColumn) {
+TEST_F(Io, ReportsAnUnknownFieldWithFileLineAndColumn) {
   const string path = Write("bad.prototxt", "name: \"n\"\nlayer {\n  typo: 1\n}\n");
   NetParameter net;
   EXPECT_FALSE(ReadProtoFromTextFile(path, &net));
@@ -84,13 +84,13 @@ TEST_F(Io, AnUnknownFieldIsNamedWithFileLineAndColumn) {
                "bad.prototxt:3:7: .*no field named \"typo\"");
 }
 
-TEST_F(Io, ASyntaxErrorIsNamedWithFileLineAndColumn) {
+TEST_F(Io, ReportsASyntaxErrorWithFileLineAndColumn) {
   const string path = Write("open.prototxt", "layer {\n  name: \"a\"\n");
   NetParameter net;
   EXPECT_ERROR(ReadProtoFromTextFileOrDie(path, &net), "open.prototxt:3:1: ");
 }
 
-TEST_F(Io, ATextWithoutAnEndOfMessagesInEachOtherIsRefused) {
+TEST_F(Io, RejectsATextWithTooDeeplyNestedMessages) {
   for (const string begin : {"layer {\n", "unknown: {", "layer { unknown < "}) {
     string text;
     for (int i = 0; i < 200000; ++i) text += begin;
@@ -110,7 +110,7 @@ TEST_F(Io, AMissingFileIsNamed) {
   EXPECT_ERROR(ReadProtoFromBinaryFileOrDie(folder_, &net), "it is a folder");
 }
 
-TEST_F(Io, ACorruptModelIsRefused) {
+TEST_F(Io, RejectsACorruptModel) {
   const string whole = SmallNet().SerializeAsString();
   NetParameter net;
   const string cut = Write("cut.caffemodel", whole.substr(0, whole.size() - 3));
@@ -120,14 +120,14 @@ TEST_F(Io, ACorruptModelIsRefused) {
   EXPECT_FALSE(ReadProtoFromBinaryFile(text, &net));
 }
 
-TEST_F(Io, AFileAboveTheBinaryLimitIsRefusedBeforeItIsRead) {
+TEST_F(Io, RejectsAFileAboveTheBinaryLimitWithoutReadingIt) {
   const string path = Write("large.caffemodel", "");
   ASSERT_EQ(truncate(path.c_str(), int64_t{3} << 30), 0);
   NetParameter net;
   EXPECT_ERROR(ReadProtoFromBinaryFileOrDie(path, &net), "large.caffemodel: has 3221225472 bytes");
 }
 
-TEST_F(Io, AMissingRequiredFieldIsNamed) {
+TEST_F(Io, ReportsAMissingRequiredField) {
   LayerParameter layer;
   layer.mutable_clip_param()->set_min(0);
   const string path = Write("clip.binaryproto", layer.SerializePartialAsString());
@@ -135,7 +135,7 @@ TEST_F(Io, AMissingRequiredFieldIsNamed) {
   EXPECT_ERROR(ReadProtoFromBinaryFileOrDie(path, &read), "clip.binaryproto: lacks clip_param.max");
 }
 
-TEST_F(Io, APipeIsReadUnlessNobodyWritesToIt) {
+TEST_F(Io, ReadsAPipeUnlessItHasNoWriter) {
   ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
   string text = "old";
   EXPECT_FALSE(ReadFileToString(Path("pipe"), &text));
@@ -143,7 +143,7 @@ TEST_F(Io, APipeIsReadUnlessNobodyWritesToIt) {
   NetParameter net;
   EXPECT_FALSE(ReadProtoFromBinaryFile(Path("pipe"), &net));
   EXPECT_FALSE(ReadProtoFromTextFile(Path("pipe"), &net));
-  const int end = open(Path("pipe").c_str(), O_RDWR);  // that is both ends, and does not wait
+  const int end = open(Path("pipe").c_str(), O_RDWR);  // opens both ends, without waiting
   std::thread writer([&] {
     const string name = "name: 'slow'";
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -155,14 +155,14 @@ TEST_F(Io, APipeIsReadUnlessNobodyWritesToIt) {
   EXPECT_EQ(net.name(), "slow");
 }
 
-TEST_F(Io, ADeviceWithoutAnEndIsRefused) {
+TEST_F(Io, RejectsAnEndlessDevice) {
   NetParameter net;
   EXPECT_FALSE(ReadProtoFromBinaryFile("/dev/zero", &net));
   Datum datum;
   EXPECT_FALSE(ReadFileToDatum(Path("nothing"), 0, &datum));
 }
 
-TEST_F(Io, AWriteReplacesTheFileAndLeavesNoOther) {
+TEST_F(Io, ReplacesTheFileAndLeavesNoTemporaryOne) {
   const string path = Write("net.prototxt", "old");
   WriteProtoToTextFile(SmallNet(), path);
   NetParameter read;
@@ -170,7 +170,7 @@ TEST_F(Io, AWriteReplacesTheFileAndLeavesNoOther) {
   EXPECT_EQ(FileCount(), 1u);
 }
 
-TEST_F(Io, AWriteGoesThroughALinkAndToAPipe) {
+TEST_F(Io, WritesThroughALinkAndToAPipe) {
   const string target = Write("target", "old");
   ASSERT_EQ(symlink(target.c_str(), Path("link").c_str()), 0);
   WriteProtoToTextFile(SmallNet(), Path("link"));
@@ -180,7 +180,7 @@ TEST_F(Io, AWriteGoesThroughALinkAndToAPipe) {
   EXPECT_FALSE(fs::is_regular_file("/dev/null"));
 }
 
-TEST_F(Io, ALinkThatAnotherUserHasMadeIsRefused) {
+TEST_F(Io, RejectsALinkMadeByAnotherUser) {
   if (geteuid() != 0) GTEST_SKIP() << "Only root can make the link of another user.";
   const string target = Write("target", "old");
   for (const string& to : {target, Path("none")}) {
@@ -195,7 +195,7 @@ TEST_F(Io, ALinkThatAnotherUserHasMadeIsRefused) {
   EXPECT_EQ(FileCount(), 1u);
 }
 
-TEST_F(Io, AFolderThatAnotherUserHasLinkedWhereAllMayIsRefused) {
+TEST_F(Io, RejectsAFolderLinkedByAnotherUserInASharedFolder) {
   if (geteuid() != 0) GTEST_SKIP() << "Only root can make the link of another user.";
   const fs::path target = Path("target"), link = Path("shared/link");
   fs::create_directories(target / "in");
@@ -215,13 +215,13 @@ TEST_F(Io, AFolderThatAnotherUserHasLinkedWhereAllMayIsRefused) {
   EXPECT_TRUE(fs::exists(target / "other"));
 }
 
-TEST_F(Io, AWriteIntoNowhereIsNamed) {
+TEST_F(Io, ReportsAWriteToAMissingFolder) {
   EXPECT_ERROR(WriteProtoToTextFile(SmallNet(), Path("none/net.prototxt")),
                "Cannot write .*none/net.prototxt: No such file");
   EXPECT_ERROR(WriteProtoToBinaryFile(SmallNet(), folder_), "it is a folder");
 }
 
-TEST_F(Io, AnUncommittedAtomicFileLeavesTheOldOne) {
+TEST_F(Io, UncommittedAtomicFileKeepsTheOldOne) {
   const string path = Write("state", "old");
   {
     AtomicFile file(path);
@@ -231,7 +231,7 @@ TEST_F(Io, AnUncommittedAtomicFileLeavesTheOldOne) {
   EXPECT_EQ(FileCount(), 1u);
 }
 
-TEST_F(Io, AFailedAtomicFileLeavesTheOldOne) {
+TEST_F(Io, FailedAtomicFileKeepsTheOldOne) {
   const string path = Write("state", "old");
   EXPECT_ERROR(
       {
@@ -244,7 +244,7 @@ TEST_F(Io, AFailedAtomicFileLeavesTheOldOne) {
   EXPECT_EQ(FileCount(), 1u);
 }
 
-TEST_F(Io, TwoThatWriteOneFileAtATimeDoNotDisturbEachOther) {
+TEST_F(Io, AllowsConcurrentWritersOfOneFile) {
   const string path = Path("state");
   AtomicFile first(path), second(path);
   first.Write("first");
@@ -256,7 +256,7 @@ TEST_F(Io, TwoThatWriteOneFileAtATimeDoNotDisturbEachOther) {
   EXPECT_EQ(FileCount(), 1u);
 }
 
-TEST_F(Io, WhatDeadProcessesOfThisHostLeftIsRemovedWithTheNextWrite) {
+TEST_F(Io, RemovesTemporaryFilesOfDeadProcesses) {
   int lives[2], made[2];
   ASSERT_EQ(pipe(lives), 0);
   ASSERT_EQ(pipe(made), 0);
@@ -290,7 +290,7 @@ TEST_F(Io, WhatDeadProcessesOfThisHostLeftIsRemovedWithTheNextWrite) {
   for (const int fd : {lives[0], made[0], made[1]}) close(fd);
 }
 
-TEST_F(Io, AFailureMayBeCaughtAndLeavesNothing) {
+TEST_F(Io, LeavesNoFileAfterACaughtFailure) {
   const ThrowOnError scope;
   EXPECT_THROW(WriteProtoToTextFile(SmallNet(), Path("none/net.prototxt")), Error);
   const string path = Write("state", "old");
@@ -304,7 +304,7 @@ TEST_F(Io, AFailureMayBeCaughtAndLeavesNothing) {
   EXPECT_EQ(FileCount(), 1u);
 }
 
-TEST_F(Io, APipeThatNobodyReadsIsAnError) {
+TEST_F(Io, ReportsAPipeWithoutAReader) {
   ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
   const ThrowOnError scope;
   EXPECT_THROW(WriteProtoToTextFile(SmallNet(), Path("pipe")), Error);
@@ -316,13 +316,13 @@ TEST_F(Io, APipeThatNobodyReadsIsAnError) {
   close(reader);
 }
 
-TEST_F(Io, WhetherAPathCanBeWrittenIsTriedWithoutATrace) {
+TEST_F(Io, WhyNotWritableLeavesNoFile) {
   EXPECT_EQ(WhyNotWritable(Path("state")), "");
   EXPECT_EQ(WhyNotWritable(Path("none/state")), "No such file or directory");
   EXPECT_EQ(FileCount(), 0u);
 }
 
-TEST_F(Io, ChecksumsAreThoseOfZip) {
+TEST_F(Io, ChecksumsEqualThoseOfZip) {
   const layrub::Result<FileChecksum> checksum = ChecksumOf(Write("file", "123456789"));
   ASSERT_TRUE(checksum.ok());
   EXPECT_EQ(checksum.value().bytes, 9u);
@@ -333,7 +333,7 @@ TEST_F(Io, ChecksumsAreThoseOfZip) {
   EXPECT_THAT(ChecksumOf(Path("pipe")).status().message, testing::HasSubstr("no regular file"));
 }
 
-TEST_F(Io, AFullDiskIsReported) {
+TEST_F(Io, ReportsAFullDisk) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full here";
   EXPECT_ERROR(WriteProtoToBinaryFile(SmallNet(), "/dev/full"),
                "Cannot write /dev/full: No space left");
@@ -349,7 +349,7 @@ TEST_F(Io, TempNamesAreNew) {
   fs::remove_all(fs::path(second).parent_path());
 }
 
-TEST_F(Io, AFileBecomesAnEncodedDatum) {
+TEST_F(Io, ReadsAFileAsAnEncodedDatum) {
   const string bytes("\0\1binary\xff", 9);
   Datum datum;
   ASSERT_TRUE(ReadFileToDatum(Write("file", bytes), 7, &datum));
@@ -394,7 +394,7 @@ TEST_F(ImageIo, PixelsAreStoredChannelByChannel) {
   }
 }
 
-TEST_F(ImageIo, AnImageFileBecomesADatum) {
+TEST_F(ImageIo, ReadsAnImageFileAsADatum) {
   Datum expected, datum;
   CVMatToDatum(image_, &expected);
   ASSERT_TRUE(ReadImageToDatum(Path("image.png"), 5, &datum));
@@ -408,7 +408,7 @@ TEST_F(ImageIo, AnImageFileBecomesADatum) {
   EXPECT_FALSE(ReadImageToDatum(Path("none.png"), 5, &datum));
 }
 
-TEST_F(ImageIo, AnEncodedDatumKeepsTheFileWhereItCan) {
+TEST_F(ImageIo, EncodedDatumKeepsTheFilesBytesIfPossible) {
   Datum same, other;
   ASSERT_TRUE(ReadImageToDatum(Path("image.png"), 5, string("png"), &same));
   EXPECT_EQ(same.data(), Read(Path("image.png")));

@@ -1,4 +1,4 @@
-// What programs written for Caffe find when io.hpp is all that they include.
+// What Caffe's programs get when they include only io.hpp.
 #include "caffe/util/io.hpp"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace caffe {
 namespace {
 
-TEST(IoHeader, BringsWhatCaffesBrings) {
+TEST(IoHeader, ProvidesWhatCaffesHeaderProvides) {
   static_assert(CAFFE_TMP_DIR_RETRIES > 0);
   string folder, file;
   MakeTempDir(&folder);

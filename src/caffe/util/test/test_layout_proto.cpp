@@ -13,7 +13,7 @@ DeviceLayout LayoutOf(const string& text) {
   return proto;
 }
 
-TEST(DeviceLayout, OfALayoutGivesItBack) {
+TEST(DeviceLayout, ConvertsBackToTheSameLayout) {
   const layrub::Layout layout{
       {8, 6},
       {{}, {2, 4}},
@@ -21,7 +21,7 @@ TEST(DeviceLayout, OfALayoutGivesItBack) {
   EXPECT_TRUE(FromProto(ToProto(layout)) == layout);
 }
 
-TEST(DeviceLayout, OfAPrototxtMaySayAnything) {
+TEST(DeviceLayout, RejectsInvalidLayoutsInAPrototxt) {
   EXPECT_ERROR(FromProto(LayoutOf("dim: 8 level { cut: 1 }")), "cut is no dimension");
   EXPECT_ERROR(FromProto(LayoutOf("dim: 8 level { cut: -1 }")), "cut is no dimension");
   EXPECT_ERROR(FromProto(LayoutOf("dim: 6 level { cut: 0 } level { cut: 0 }")),
@@ -44,23 +44,23 @@ NetParameter NetOf(const string& layer) {
   return net;
 }
 
-TEST(DeviceLayout, OfALayerIsOfItsBlobs) {
+TEST(DeviceLayout, RejectsALayoutThatDoesNotFitTheLayersBlobs) {
   EXPECT_ERROR(Net<float>(NetOf(R"(layer { name: "drop" type: "Dropout" bottom: "x" top: "y"
                                            layout { dim: 400 dim: 3 level { cut: 0 } } })")),
-               "another one than the net was divided for");
+               "not the one that the net was divided for");
   EXPECT_ERROR(Net<float>(NetOf(R"(layer { name: "e" type: "Exchange" bottom: "x" top: "y"
                                            exchange_param { from { dim: 4 dim: 3 level { cut: 0 } }
                                                             to { dim: 4 dim: 3 level {} } } })")),
-               "another one than the net was divided for");
+               "not the one that the net was divided for");
   EXPECT_ERROR(Net<float>(NetOf(R"(layer { name: "e" type: "Exchange" bottom: "x" top: "y"
                                            exchange_param { from { dim: 4 dim: 3 } to { dim: 4 } } })")),
                "not of one array on the same devices");
   EXPECT_ERROR(Net<float>(NetOf(R"(layer { name: "d" type: "DummyData" top: "y"
                                            layout { level {} } dummy_data_param { shape { dim: 4 } } })")),
-               "a source has items");
+               "a source must have items");
 }
 
-TEST(DeviceLayout, OfANetOfSeveralDevicesRunsOnTheseOnly) {
+TEST(DeviceLayout, CannotRunADividedNetOnOneDevice) {
   Net<float> net(NetOf(R"(layer { name: "e" type: "Exchange" bottom: "x" top: "y"
                                   exchange_param { from { dim: 8 dim: 3 level { cut: 0 } }
                                                    to { dim: 8 dim: 3 level {} } } })"));

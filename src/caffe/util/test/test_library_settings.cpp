@@ -12,7 +12,7 @@ TEST(LibrarySettings, ConvolutionsMayBeRoundedToTf32AndProductsNot) {
   EXPECT_EQ(LibrarySettings().tf32, Tf32::kConvolutions);
 }
 
-TEST(ParseTf32, TakesItsThreeWordsAndThoseOfBefore) {
+TEST(ParseTf32, AcceptsCurrentAndOldValues) {
   for (const auto& [text, meant] :
        {std::pair("off", Tf32::kOff), std::pair("conv", Tf32::kConvolutions),
         std::pair("all", Tf32::kAll), std::pair("false", Tf32::kOff),
@@ -24,7 +24,7 @@ TEST(ParseTf32, TakesItsThreeWordsAndThoseOfBefore) {
   }
 }
 
-TEST(ParseTf32, LeavesWhatIsSetWhereItDoesNotKnowTheWord) {
+TEST(ParseTf32, KeepsTheSettingOnAnUnknownValue) {
   for (const char* text : {"", "on", "Conv", "conv,all", "--solver=x"}) {
     Tf32 tf32 = Tf32::kConvolutions;
     EXPECT_FALSE(ParseTf32(text, &tf32)) << text;

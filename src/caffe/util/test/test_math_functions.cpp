@@ -61,7 +61,7 @@ TYPED_TEST(MathFunctions, GemvMultipliesMatrixAndTranspose) {
   EXPECT_EQ(y3, (std::vector<TypeParam>{9, 12, 15}));
 }
 
-TYPED_TEST(MathFunctions, VectorUpdatesDoWhatTheirNamesSay) {
+TYPED_TEST(MathFunctions, VectorUpdates) {
   const std::vector<TypeParam> x = {1, -2, 3};
   std::vector<TypeParam> y = {1, 1, 1};
   caffe_axpy<TypeParam>(3, 2, x.data(), y.data());
@@ -131,8 +131,8 @@ TYPED_TEST(MathFunctions, EmptyArraysAreAllowed) {
   EXPECT_EQ(caffe_cpu_asum<TypeParam>(0, nullptr), 0);
 }
 
-// A uniform number is one draw of the Mersenne twister, scaled: what a seed meant in Caffe.
-TYPED_TEST(MathFunctions, UniformIsOneScaledDrawEach) {
+// A uniform number is one scaled draw of the Mersenne twister, as in Caffe, so seeds mean the same.
+TYPED_TEST(MathFunctions, UniformIsOneScaledDrawPerNumber) {
   std::mt19937 twister(1701);
   std::vector<TypeParam> actual(100);
   caffe_rng_uniform<TypeParam>(100, -2, 3, actual.data());

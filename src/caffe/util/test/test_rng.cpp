@@ -11,7 +11,7 @@ namespace {
 
 unsigned int Draw(Caffe::RNG* random) { return (*static_cast<rng_t*>(random->generator()))(); }
 
-TEST(RandomState, GoesOnWithTheSameNumbers) {
+TEST(RandomState, ContinuesWithTheSameNumbers) {
   for (const int drawn : {0, 1, 623, 624, 625, 10000}) {
     Caffe::RNG random(7), other(8);
     for (int i = 0; i < drawn; ++i) Draw(&random);
@@ -20,7 +20,7 @@ TEST(RandomState, GoesOnWithTheSameNumbers) {
   }
 }
 
-TEST(RandomState, OfTheThreadIsThatOfAllThatIsDrawnFromIt) {
+TEST(RandomState, OfTheThreadCoversAllDraws) {
   Caffe::set_random_seed(3);
   caffe_rng_rand();
   const std::string state = StateOf(&Caffe::rng_stream());
@@ -32,13 +32,13 @@ TEST(RandomState, OfTheThreadIsThatOfAllThatIsDrawnFromIt) {
   EXPECT_EQ(again, first);
 }
 
-TEST(RandomState, IsTakenByTheCopiesOfAHandle) {
+TEST(RandomState, IsSharedByCopiesOfAHandle) {
   Caffe::RNG random(7), handle(random), source(9);
   ASSERT_TRUE(SetState(StateOf(&source), &random));
   EXPECT_EQ(Draw(&handle), Draw(&source));
 }
 
-TEST(RandomState, IsRefusedWhereItIsNone) {
+TEST(RandomState, IsRejectedIfInvalid) {
   Caffe::RNG random(7), same(7);
   const std::string state = StateOf(&random);
   for (const std::string& text :
@@ -63,7 +63,7 @@ TEST(RandomState, IsTheSameInEveryLocale) {
   EXPECT_EQ(Draw(&other), Draw(&random));
 }
 
-TEST(CopyOfAGenerator, DrawsTheSameAndLeavesTheOtherAsItIs) {
+TEST(CopyOfAGenerator, DrawsTheSameNumbersIndependently) {
   Caffe::RNG random(7), same(7);
   const shared_ptr<Caffe::RNG> copy = CopyOf(&random);
   const unsigned int first = Draw(copy.get()), second = Draw(copy.get());

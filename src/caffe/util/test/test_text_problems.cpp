@@ -32,9 +32,9 @@ string ProblemsOf(const string& text, Message* message) {
     parser.AllowUnknownField(true);
     parser.RecordErrorsTo(&problems);
     parsed = parser.Parse(&stream, message);
-  } while (!parsed && problems.TakeOutUnknownValue(&rest));
+  } while (!parsed && problems.BlankOutUnknownValue(&rest));
   EXPECT_EQ(parsed || !problems.text().empty(), true);
-  problems.WarnOfForks();
+  problems.WarnAboutForkFields();
   return problems.text();
 }
 
@@ -47,7 +47,7 @@ TEST(TextProblems, AreNoneInAGoodText) {
   EXPECT_EQ(NetProblems("name: 'n' layer { name: 'a' pooling_param { kernel_size: 2 } }"), "");
 }
 
-TEST(TextProblems, AnUnknownValueIsToldWithThoseThatThereAre) {
+TEST(TextProblems, ListKnownValuesForAnUnknownOne) {
   EXPECT_EQ(
       NetProblems("layer {\n  pooling_param { pool: AVERAGE }\n}\n"),
       "file:2:25: Unknown enumeration value of \"AVERAGE\" for field \"pool\". Known are MAX, "
@@ -59,7 +59,7 @@ TEST(TextProblems, AnUnknownValueIsToldWithThoseThatThereAre) {
   EXPECT_NE(old.find(", RELU, "), string::npos) << old;
 }
 
-TEST(TextProblems, UnknownValuesHideNothing) {
+TEST(TextProblems, IncludeThoseAfterUnknownValues) {
   const string text = NetProblems(
       "layer {\n\tpooling_param { pool: AVERAGE, kernel_size: 2, kernal_size: 2 }\n}\n"
       "layers { type: BN; name: 'a' } # type: BN\nlayers { type: # BN\n  BN }\n"
@@ -72,7 +72,7 @@ TEST(TextProblems, UnknownValuesHideNothing) {
       << text;
 }
 
-TEST(TextProblems, LayersOfShapesAloneMayHaveUnknownPartsAfterAWarning) {
+TEST(TextProblems, AreWarningsInLayersOfWhichOnlyShapesMatter) {
   string path;
   MakeTempFilename(&path);
   std::ofstream(path) << "layers { name: 'd' type: MY_DATA top: 'x' data_param { speed: 2 } }\n"
@@ -99,7 +99,7 @@ TEST(TextProblems, LayersOfShapesAloneMayHaveUnknownPartsAfterAWarning) {
 
 bool IsMine(const LayerParameter& layer) { return layer.type() == "MY_LAYER"; }
 
-TEST(TextProblems, LayersOfShapesAloneMayBeInNetsThatAreFieldsOfASolver) {
+TEST(TextProblems, AreWarningsInLayersOfASolversNetOfWhichOnlyShapesMatter) {
   string path;
   MakeTempFilename(&path);
   const string text =
@@ -124,7 +124,7 @@ TEST(TextProblems, LayersOfShapesAloneMayBeInNetsThatAreFieldsOfASolver) {
   EXPECT_ERROR(ReadSolverParamsFromTextFileOrDie(path, &solver), "file:2:68: .*\"my_param\"");
 }
 
-TEST(TextProblems, WhatStandsBehindALayerOfShapesAloneIsNotExcusedWithIt) {
+TEST(TextProblems, AreNotExcusedAfterALayerOfWhichOnlyShapesMatter) {
   string path;
   MakeTempFilename(&path);
   const string layer = "layer { name: 'a' type: 'MY_LAYER' top: 'y' my_param { size: 3 } }\n";
@@ -144,7 +144,7 @@ TEST(TextProblems, WhatStandsBehindALayerOfShapesAloneIsNotExcusedWithIt) {
   }
 }
 
-TEST(TextProblems, AnUnknownFieldOfALayerThatIsNotKnownIsToldWithItsType) {
+TEST(TextProblems, NameTheUnknownTypeOfALayerWithAnUnknownField) {
   string path;
   MakeTempFilename(&path);
   std::ofstream(path) << "layer { name: 'x' type: 'LayerOfAFork' fork_param { a: 1 } }\n"
@@ -155,7 +155,7 @@ TEST(TextProblems, AnUnknownFieldOfALayerThatIsNotKnownIsToldWithItsType) {
                "docs/add-a-layer.md");
 }
 
-TEST(TextProblems, AFileThatIsNoTextIsCalledWhatItIs) {
+TEST(TextProblems, IdentifyAFileThatIsNoText) {
   string path;
   MakeTempFilename(&path);
   const auto said = [&](const string& bytes) {
@@ -174,15 +174,14 @@ TEST(TextProblems, AFileThatIsNoTextIsCalledWhatItIs) {
   EXPECT_ERROR(ReadNetParamsFromTextFileOrDie(path, &net), where + "there is no layer in it");
 }
 
-TEST(TextProblems, CurlyQuotesAreToldToBeStraightened) {
+TEST(TextProblems, ExplainCurlyQuotes) {
   const string text = NetProblems("name: \xE2\x80\x9Cn\xE2\x80\x9D\n");
   EXPECT_EQ(
       text,
-      "file:1:7: a character outside of ASCII where none may be; quotes must be straight ones, "
-      "\" or '");
+      "file:1:7: a character outside of ASCII is not allowed here; use straight quotes, \" or '");
 }
 
-TEST(TextProblems, ATypeOfTheOtherFormatIsToldWithThatOfThisOne) {
+TEST(TextProblems, SuggestTheTypeInTheRightFormat) {
   EXPECT_EQ(NetProblems("layer { type: INNER_PRODUCT }"),
             "file:1:15: Expected string, got: INNER_PRODUCT. In 'layer' it is type: "
             "\"InnerProduct\"; words are types in the older 'layers'");
@@ -192,7 +191,7 @@ TEST(TextProblems, ATypeOfTheOtherFormatIsToldWithThatOfThisOne) {
   EXPECT_EQ(NetProblems("layer { name: Ip }"), "file:1:15: Expected string, got: Ip");
 }
 
-TEST(TextProblems, EveryUnknownFieldIsToldWithItsPlaceAndTheNearestName) {
+TEST(TextProblems, NamePlaceAndNearestNameOfEveryUnknownField) {
   EXPECT_EQ(NetProblems("name: 'n'\nlayer {\n  nmae: 'a'\n  pooling_param { kernal_size: 2 }\n}\n"
                         "nothing_like_it { a: 1 b { c: 2 } }\n"),
             "file:3:7: Message type \"caffe.LayerParameter\" has no field named \"nmae\"; did you "
@@ -203,14 +202,14 @@ TEST(TextProblems, EveryUnknownFieldIsToldWithItsPlaceAndTheNearestName) {
             "\"nothing_like_it\"");
 }
 
-TEST(TextProblems, BeforeASyntaxErrorAreToldWithIt) {
+TEST(TextProblems, IncludeThoseBeforeASyntaxError) {
   const string text = NetProblems("typo: 1\nlayer { name 5 }\ntypo: 2\n");
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
   EXPECT_NE(text.find("no field named \"typo\""), string::npos) << text;
   EXPECT_NE(text.find("\nfile:2:14: "), string::npos) << text;
 }
 
-TEST(TextProblems, AnUnknownValueOfAnEnumerationIsTold) {
+TEST(TextProblems, IncludeAnUnknownEnumerationValue) {
   const string text = NetProblems("layer { pooling_param { pool: MIN } }");
   EXPECT_NE(text.find("file:1:"), string::npos) << text;
   EXPECT_NE(text.find("\"MIN\""), string::npos) << text;
@@ -220,18 +219,18 @@ TEST(TextProblems, AreTwentyLinesAtMost) {
   string text;
   for (int i = 0; i < 50; ++i) text += "wrong_" + std::to_string(i) + ": 1\n";
   const string told = NetProblems(text);
-  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), static_cast<int>(kMostProblemsTold));
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), static_cast<int>(kMaxReportedProblems));
   EXPECT_NE(told.find("\n... and 30 more"), string::npos) << told;
 }
 
-TEST(TextProblems, AFileThatEndsTooEarlyIsCalledThat) {
+TEST(TextProblems, ExplainATruncatedFile) {
   for (const char* cut : {"layer { name: 'a'", "layer { pooling_param {", "layer {\n  name:"}) {
     EXPECT_NE(NetProblems(cut).find("the file ends in the middle of a message"), string::npos)
         << NetProblems(cut);
   }
 }
 
-TEST(TextProblems, ASolverInPlaceOfANetIsCalledThat) {
+TEST(TextProblems, ExplainASolverInsteadOfANet) {
   EXPECT_EQ(NetProblems("net: 'n.prototxt'\nbase_lr: 0.1\nmax_iter: 5\n"),
             "file: is a solver, it has base_lr, max_iter, net; a net is needed here");
   SolverParameter solver;
@@ -239,7 +238,7 @@ TEST(TextProblems, ASolverInPlaceOfANetIsCalledThat) {
             "file: is a net, it has layer, name; a solver is needed here");
 }
 
-TEST(TextProblems, FieldsOfForksWithoutEffectAreWarnedOfOnce) {
+TEST(TextProblems, WarnOnceOfFieldsOfForksWithoutEffect) {
   const Warnings warnings;
   EXPECT_EQ(NetProblems("default_forward_type: FLOAT16\n"
                         "layer { quantization_param { bw: 8 } }\n"
@@ -253,7 +252,7 @@ TEST(TextProblems, FieldsOfForksWithoutEffectAreWarnedOfOnce) {
                 "computed in single precision."}));
 }
 
-TEST(TextProblems, FieldsOfForksThatChangeValuesAreProblems) {
+TEST(TextProblems, IncludeFieldsOfForksThatChangeResults) {
   SolverParameter solver;
   const Warnings warnings;
   EXPECT_EQ(ProblemsOf("base_lr: 1\nlarc: true\n", &solver),
@@ -262,7 +261,7 @@ TEST(TextProblems, FieldsOfForksThatChangeValuesAreProblems) {
   EXPECT_EQ(warnings.lines, std::vector<string>());
 }
 
-TEST(TextProblems, NoFieldOfAForkIsAFieldHere) {
+TEST(TextProblems, ListNoFieldOfAForkThatCaffeProtoHas) {
   const google::protobuf::FileDescriptor* file = NetParameter::descriptor()->file();
   for (int i = 0; i < file->message_type_count(); ++i) {
     const google::protobuf::Descriptor* message = file->message_type(i);
@@ -273,7 +272,7 @@ TEST(TextProblems, NoFieldOfAForkIsAFieldHere) {
   EXPECT_NE(FindForkField("LayerParameter", "quantization_param"), nullptr);
 }
 
-TEST(TextProblems, AByteOrderMarkIsNone) {
+TEST(TextProblems, IgnoreAByteOrderMark) {
   string path;
   MakeTempFilename(&path);
   for (const string text : {"\xEF\xBB\xBFname: 'n'", "name: 'n'", ""}) {

@@ -15,7 +15,7 @@
 namespace caffe {
 namespace {
 
-TEST(BlockingQueue, GivesElementsInOrder) {
+TEST(BlockingQueue, ReturnsElementsInOrder) {
   BlockingQueue<int> queue;
   int value = 0;
   EXPECT_FALSE(queue.try_pop(&value));
@@ -44,7 +44,7 @@ TEST(BlockingQueue, PopWaitsForAnElement) {
   echo.join();
 }
 
-TEST(BlockingQueue, APeekDoesNotSwallowTheWakeUpOfAPop) {
+TEST(BlockingQueue, PeekDoesNotConsumeTheWakeUpOfAPop) {
   for (int round = 0; round < 50; ++round) {
     BlockingQueue<int> queue;
     boost::thread peeker([&] { EXPECT_EQ(queue.peek(), 1); });
@@ -55,7 +55,7 @@ TEST(BlockingQueue, APeekDoesNotSwallowTheWakeUpOfAPop) {
   }
 }
 
-TEST(BlockingQueue, AWaitEndsByInterruption) {
+TEST(BlockingQueue, InterruptionEndsAWait) {
   BlockingQueue<int> queue;
   bool interrupted = false;
   boost::thread waiting([&] {
@@ -78,7 +78,7 @@ TEST(Timer, StartsUnused) {
   EXPECT_EQ(timer.MilliSeconds(), 0);
 }
 
-TEST(Timer, MeasuresWhatPassesBetweenStartAndStop) {
+TEST(Timer, MeasuresTheTimeBetweenStartAndStop) {
   CPUTimer timer;
   timer.Start();
   EXPECT_TRUE(timer.running());
@@ -113,7 +113,7 @@ TEST(SignalHandler, ReportsEachSignalOnce) {
   EXPECT_EQ(action(), SolverAction::NONE);
 }
 
-TEST(SignalHandlerErrors, GivesSignalsBackAndAllowsNoSecond) {
+TEST(SignalHandlerErrors, RestoresSignalsAndAllowsOnlyOneHandler) {
   EXPECT_EXIT(
       {
         { SignalHandler handler(SolverAction::STOP, SolverAction::SNAPSHOT); }

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(UpgradeProto, ACurrentNetStaysAsItIs) {
+TEST(UpgradeProto, KeepsACurrentNet) {
   const NetParameter before = Parse<NetParameter>(
       "name: 'n' layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'y' param { lr_mult: 1 } "
       "}");
@@ -28,7 +28,7 @@ TEST(UpgradeProto, ACurrentNetStaysAsItIs) {
   EXPECT_EQ(net.DebugString(), before.DebugString());
 }
 
-TEST(UpgradeProto, V1BecomesCurrent) {
+TEST(UpgradeProto, ConvertsV1Nets) {
   ExpectUpgrade(
       "name: 'n'"
       " layers { name: 'conv' type: CONVOLUTION bottom: 'x' top: 'y' param: 'w' param: 'b'"
@@ -45,7 +45,7 @@ TEST(UpgradeProto, V1BecomesCurrent) {
       "         convolution_param { num_output: 3 } loss_param { ignore_label: 255 } }");
 }
 
-TEST(UpgradeProto, EveryV1TypeAndParamHasAPlace) {
+TEST(UpgradeProto, ConvertsEveryV1TypeAndParam) {
   const auto& types = *V1LayerParameter::LayerType_descriptor();
   std::set<string> names;
   for (int i = 0; i < types.value_count(); ++i) {
@@ -72,7 +72,7 @@ TEST(UpgradeProto, EveryV1TypeAndParamHasAPlace) {
   }
 }
 
-TEST(UpgradeProto, MixedLayerFieldsAreReported) {
+TEST(UpgradeProto, ReportsMixedLayerFields) {
   NetParameter net =
       Parse<NetParameter>("layers { name: 'a' type: RELU } layer { name: 'b' type: 'ReLU' }");
   EXPECT_FALSE(UpgradeNetAsNeeded("net.prototxt", &net));
@@ -80,7 +80,7 @@ TEST(UpgradeProto, MixedLayerFieldsAreReported) {
   EXPECT_EQ(net.layer(0).name(), "a");
 }
 
-TEST(UpgradeProto, OldTransformationsMoveToTransformParam) {
+TEST(UpgradeProto, MovesOldTransformationsToTransformParam) {
   const string old = " { source: 's' scale: 0.5 mean_file: 'm' crop_size: 3 mirror: true }";
   const string transform =
       " transform_param { scale: 0.5 mean_file: 'm' crop_size: 3 mirror: true }";
@@ -100,7 +100,7 @@ TEST(UpgradeProto, OldTransformationsMoveToTransformParam) {
                     transform + " }");
 }
 
-TEST(UpgradeProto, ATransformationInsideOfDataParamIsTheLayers) {
+TEST(UpgradeProto, MovesATransformationInDataParamToTheLayer) {
   NetParameter net = Parse<NetParameter>(
       "layer { type: 'Data' data_param { source: 's' transform_param { scale: 2 crop_size: 4 } } "
       "        transform_param { scale: 3 } }");
@@ -110,7 +110,7 @@ TEST(UpgradeProto, ATransformationInsideOfDataParamIsTheLayers) {
             "data_param { source: \"s\" } }");
 }
 
-TEST(UpgradeProto, InputsBecomeAnInputLayerInFront) {
+TEST(UpgradeProto, ConvertsInputsToAnInputLayer) {
   const string layer =
       " layer { name: 'ip' type: 'InnerProduct' bottom: 'x' bottom: 'y' top: 'z' }";
   const string after =
@@ -131,14 +131,14 @@ TEST(UpgradeProto, InputsBecomeAnInputLayerInFront) {
   ExpectUpgrade("input: 'x'" + layer, layer);
 }
 
-TEST(UpgradeProtoErrors, InputsWithoutEnoughShapesAbort) {
+TEST(UpgradeProtoErrors, RejectsInputsWithoutEnoughShapes) {
   NetParameter net = Parse<NetParameter>("input: 'x' input_dim: 1 input_dim: 2");
   EXPECT_ERROR(UpgradeNetInput(&net), "Each input needs four of input_dim");
   NetParameter shapes = Parse<NetParameter>("input: 'x' input: 'y' input_shape { dim: 1 }");
   EXPECT_ERROR(UpgradeNetInput(&shapes), "Each input needs an input_shape");
 }
 
-TEST(UpgradeProto, BatchNormStatisticsAreNotLearned) {
+TEST(UpgradeProto, FixesTheLearningRatesOfBatchNormStatistics) {
   const string head = "layer { name: 'bn' type: 'BatchNorm' ";
   const string zero = " param { lr_mult: 0 decay_mult: 0 }";
   ExpectUpgrade(head + "param { lr_mult: 1 } param { name: 'v' } param { lr_mult: 0 } }",
@@ -147,7 +147,7 @@ TEST(UpgradeProto, BatchNormStatisticsAreNotLearned) {
       NetNeedsUpgrade(Parse<NetParameter>("layer { type: 'BatchNorm' param { lr_mult: 1 } }")));
 }
 
-TEST(UpgradeProto, SolverTypeBecomesAName) {
+TEST(UpgradeProto, ConvertsTheSolverTypeToAName) {
   for (const string name : {"SGD", "Nesterov", "AdaGrad", "RMSProp", "AdaDelta", "Adam"}) {
     string value = name;
     for (char& c : value) c = static_cast<char>(toupper(c));
@@ -160,7 +160,7 @@ TEST(UpgradeProto, SolverTypeBecomesAName) {
   }
 }
 
-TEST(UpgradeProtoErrors, BothSolverTypesAbort) {
+TEST(UpgradeProtoErrors, RejectsBothSolverTypes) {
   SolverParameter solver = Parse<SolverParameter>("type: 'SGD' solver_type: SGD");
   EXPECT_ERROR(UpgradeSolverAsNeeded("solver.prototxt", &solver), "cannot be both specified");
 }
@@ -185,7 +185,7 @@ string Logged(const Body& body) {
   return lines.text;
 }
 
-TEST(UpgradeProto, SaysWhatItDoesAsCaffeDoes) {
+TEST(UpgradeProto, LogsLikeCaffe) {
   const auto upgrade = [](const string& text) {
     NetParameter net = Parse<NetParameter>(text);
     return Logged([&net] { UpgradeNetAsNeeded("f", &net); });
@@ -220,7 +220,7 @@ class ReadParams : public ::testing::Test {
   string folder_;
 };
 
-TEST_F(ReadParams, NetsAreUpgradedOnReading) {
+TEST_F(ReadParams, UpgradesNets) {
   NetParameter text, binary;
   ReadNetParamsFromTextFileOrDie(Write("net.prototxt", "layers { name: 'r' type: RELU }"), &text);
   EXPECT_EQ(text.layer(0).type(), "ReLU");
@@ -231,7 +231,7 @@ TEST_F(ReadParams, NetsAreUpgradedOnReading) {
   EXPECT_EQ(binary.layer(0).blobs(0).data(0), 1);
 }
 
-TEST_F(ReadParams, SnapshotPrefixIsCompleted) {
+TEST_F(ReadParams, CompletesTheSnapshotPrefix) {
   SolverParameter none, file, directory;
   ReadSolverParamsFromTextFileOrDie(Write("my.solver.prototxt", ""), &none);
   EXPECT_EQ(none.snapshot_prefix(), folder_ + "/my.solver");
@@ -242,13 +242,13 @@ TEST_F(ReadParams, SnapshotPrefixIsCompleted) {
   EXPECT_EQ(directory.snapshot_prefix(), folder_ + "/b");
 }
 
-TEST_F(ReadParams, WeightsWithoutLayersAreRefused) {
+TEST_F(ReadParams, RejectsWeightsWithoutLayers) {
   NetParameter net;
   EXPECT_ERROR(ReadNetParamsFromBinaryFileOrDie(Write("empty.caffemodel", ""), &net),
                "empty.caffemodel holds no layers");
 }
 
-TEST_F(ReadParams, MistakesAreNamedWithFileLineAndColumn) {
+TEST_F(ReadParams, ReportsMistakesWithFileLineAndColumn) {
   NetParameter net;
   SolverParameter solver;
   EXPECT_ERROR(

@@ -7,7 +7,7 @@
 namespace caffe {
 namespace {
 
-TEST(UpgradeV0, NetsBecomeCurrent) {
+TEST(UpgradeV0, ConvertsNets) {
   ExpectUpgrade(
       "name: 'CaffeNet' force_backward: true"
       " layers { layer { name: 'data' type: 'data' source: '/db' meanfile: '/mean' batchsize: 256"
@@ -50,7 +50,7 @@ TEST(UpgradeV0, NetsBecomeCurrent) {
       " layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' }");
 }
 
-TEST(UpgradeV0, DataSourcesBecomeCurrent) {
+TEST(UpgradeV0, ConvertsDataSources) {
   ExpectUpgrade(
       "layers { layer { name: 'i' type: 'images' source: 's' batchsize: 2 rand_skip: 1 "
       "shuffle_images: true"
@@ -78,9 +78,9 @@ TEST(UpgradeV0, DataSourcesBecomeCurrent) {
       " layer { name: 'l' type: 'InfogainLoss' bottom: 'c' infogain_loss_param { source: 'm' } }");
 }
 
-// Every field of V0LayerParameter reaches some layer type, so that none is lost by a gap in the
-// table; but new_num and new_channels, which V1 has no place for.
-TEST(UpgradeV0, EveryFieldHasAPlace) {
+// Every field of V0LayerParameter is converted for some layer type, except new_num and
+// new_channels, which V1 does not have. Finds gaps in the table.
+TEST(UpgradeV0, ConvertsEveryField) {
   const auto& fields = *V0LayerParameter::descriptor();
   const char* types[] = {"conv", "innerproduct", "pool",        "dropout",       "lrn",
                          "data", "images",       "window_data", "infogain_loss", "concat",
@@ -105,7 +105,7 @@ TEST(UpgradeV0, EveryFieldHasAPlace) {
   }
 }
 
-TEST(UpgradeV0, EveryTypeHasAName) {
+TEST(UpgradeV0, ConvertsEveryType) {
   const std::map<string, string> types = {{"conv", "CONVOLUTION"},
                                           {"images", "IMAGE_DATA"},
                                           {"innerproduct", "INNER_PRODUCT"},
@@ -141,7 +141,7 @@ TEST(UpgradeV0, EveryTypeHasAName) {
   }
 }
 
-TEST(UpgradeV0, AFieldOfAnotherLayerTypeIsReported) {
+TEST(UpgradeV0, ReportsAFieldOfAnotherLayerType) {
   NetParameter net = Parse<NetParameter>(
       "layers { layer { name: 'r' type: 'relu' num_output: 3 } bottom: 'x' top: 'y' } input: 'x'");
   EXPECT_FALSE(UpgradeNetAsNeeded("net.prototxt", &net));

@@ -82,9 +82,10 @@ string Layer(const string& more) {
          Nested(7, Shaped({7}, {1}).SerializeAsString());
 }
 
-TEST_F(WeightsFile, FieldsOfForksThatClashWithOursAreSkipped) {
+TEST_F(WeightsFile, SkipsFieldsOfForksThatClashWithOurs) {
   string clashing;
-  // Enums, messages and texts under the numbers of messages here; clip_param has required fields.
+  // Enums, messages and texts with the field numbers of our messages; clip_param has required
+  // fields.
   for (uint32_t field : {136u, 137u, 138u, 139u, 140u, 141u, 143u, 144u, 145u, 146u, 147u, 148u}) {
     clashing += Number(field, 1) + Nested(field, "") + Nested(field, "\xff\xff");
     clashing += Varint(field << 3 | 5) + "abcd" + Varint(field << 3 | 1) + "abcdefgh";
@@ -99,7 +100,7 @@ TEST_F(WeightsFile, FieldsOfForksThatClashWithOursAreSkipped) {
   EXPECT_FALSE(read.layer(0).has_clip_param());
 }
 
-TEST_F(WeightsFile, LegacyBlobsWithFourAxesLoad) {
+TEST_F(WeightsFile, LoadsLegacyBlobsWithFourAxes) {
   NetParameter net;
   LayerParameter* layer = net.add_layer();
   layer->set_name("ip");
@@ -108,7 +109,7 @@ TEST_F(WeightsFile, LegacyBlobsWithFourAxesLoad) {
   EXPECT_EQ(kWeights, Loaded(net.SerializeAsString()));
 }
 
-TEST_F(WeightsFile, LayersOfOldFormatsLoadWithFieldsOfForks) {
+TEST_F(WeightsFile, LoadsLayersOfOldFormatsWithFieldsOfForks) {
   NetParameter v1;
   V1LayerParameter* layer = v1.add_layers();
   layer->set_name("ip");
@@ -129,7 +130,7 @@ TEST_F(WeightsFile, LayersOfOldFormatsLoadWithFieldsOfForks) {
   EXPECT_EQ(kWeights, Loaded(v0.SerializeAsString()));
 }
 
-TEST_F(WeightsFile, HasOfEachLayerWhatWeightsNeed) {
+TEST_F(WeightsFile, KeepsTheFieldsThatWeightsNeed) {
   NetParameter net = Deploy(), read;
   *net.mutable_layer(1)->add_blobs() = Shaped({3, 5}, {1, 2});
   ReadWeightsFromBinaryFileOrDie(Write(net.SerializeAsString()), &read);
@@ -138,7 +139,7 @@ TEST_F(WeightsFile, HasOfEachLayerWhatWeightsNeed) {
   EXPECT_EQ(net.DebugString(), read.DebugString());
 }
 
-TEST_F(WeightsFile, FilesThatAreNoWeightsAreNamed) {
+TEST_F(WeightsFile, ReportsFilesWithoutWeights) {
   NetParameter read;
   const string whole = Nested(100, Layer(""));
   const auto refuse = [&](const string& bytes, const string& why) {

@@ -9,7 +9,7 @@
 namespace layrub {
 namespace {
 
-TEST(InParallel, CallsForEachNumberOnce) {
+TEST(InParallel, CallsTheFunctionOnceForEachIndex) {
   for (const size_t count : {0, 1, 2, 100}) {
     std::vector<std::atomic<int>> calls(count + 1);
     InParallel(count, [&](size_t i) { ++calls[i]; });
@@ -18,7 +18,7 @@ TEST(InParallel, CallsForEachNumberOnce) {
   }
 }
 
-TEST(InParallel, ThrowsWhatACallThrewOnceAllHaveReturned) {
+TEST(InParallel, RethrowsAnExceptionOnceAllCallsHaveReturned) {
   std::atomic<int> returned{0};
   const auto call = [&](size_t i) {
     if (i == 3) throw std::runtime_error("three");

@@ -23,7 +23,8 @@ class Input : public ::testing::Test {
   }
   ~Input() override { std::filesystem::remove_all(folder_); }
 
-  /// Writes to the pipe after a while; the one who reads has to wait for it.
+  /// Starts a thread that opens the pipe after a while and writes to it after another; the reader
+  /// must wait.
   std::thread Write(const std::string& text, int milliseconds_before, int milliseconds_between) {
     return std::thread([=, this] {
       std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds_before));
@@ -36,7 +37,7 @@ class Input : public ::testing::Test {
   std::string folder_, pipe_;
 };
 
-TEST_F(Input, IsReadAsItIs) {
+TEST_F(Input, ReadsAFileUnchanged) {
   const std::string text("two\nlines\0and more\n", 19);
   std::ofstream(folder_ + "/file") << text;
   const Result<std::string> read = ReadText(folder_ + "/file");
@@ -45,19 +46,19 @@ TEST_F(Input, IsReadAsItIs) {
   EXPECT_EQ(ReadText("/dev/null").value(), "");
 }
 
-TEST_F(Input, WhatCannotBeReadIsNamed) {
+TEST_F(Input, NamesThePathThatCannotBeRead) {
   EXPECT_EQ(ReadText(folder_ + "/none").status().message, "File not found: " + folder_ + "/none");
   EXPECT_EQ(ReadText(folder_).status().message, "Cannot read " + folder_ + ": it is a folder");
   EXPECT_EQ(ReadText(pipe_ + "/file").status().message,
             "Cannot read " + pipe_ + "/file: Not a directory");
 }
 
-TEST_F(Input, APipeThatNobodyWritesToIsRefused) {
+TEST_F(Input, RejectsAPipeWithoutAWriter) {
   EXPECT_EQ(OpenToRead(pipe_).status().message,
             "Cannot read " + pipe_ + ": it is a pipe that nobody writes to");
 }
 
-TEST_F(Input, APipeIsWaitedForWhoeverComesFirst) {
+TEST_F(Input, ReadsAPipeWhicheverEndOpensFirst) {
   std::string text(100'000, 'x');  // more than a pipe holds
   for (const int before : {0, 300}) {
     for (const int between : {0, 300}) {
@@ -70,8 +71,8 @@ TEST_F(Input, APipeIsWaitedForWhoeverComesFirst) {
   }
 }
 
-TEST_F(Input, WaitsWhereTheOneWhoWritesHasNotWrittenYet) {
-  std::thread writer = Write("late", 0, 1500);  // longer than for somebody to come
+TEST_F(Input, WaitsForAWriterThatHasNotWrittenYet) {
+  std::thread writer = Write("late", 0, 1500);  // longer than OpenToRead waits for a writer
   const Result<std::string> read = ReadText(pipe_);
   writer.join();
   ASSERT_TRUE(read.ok()) << read.status().message;

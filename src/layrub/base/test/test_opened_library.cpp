@@ -29,9 +29,9 @@ std::string VersionOf(const MoreLetters& letters) {
 }
 
 constexpr char kFile[] = "libc.so.6";
-const LibraryWords kWords{"The library", "take another one."};
+const LibraryDescription kWords{"The library", "take another one."};
 
-TEST(OpenLibrary, FindsTheFunctionsOfAList) {
+TEST(OpenLibrary, FindsTheListedFunctions) {
   std::string why_not;
   const std::optional<Letters> letters = OpenLibrary<Letters>(kFile, kWords, &why_not);
   ASSERT_TRUE(letters) << why_not;
@@ -40,7 +40,7 @@ TEST(OpenLibrary, FindsTheFunctionsOfAList) {
   EXPECT_EQ(why_not, "");
 }
 
-TEST(OpenLibrary, SaysOfAMissingFileWhatTheLoaderSaysAndTheRemedy) {
+TEST(OpenLibrary, GivesTheLoadersErrorAndTheRemedyForAMissingFile) {
   std::string why_not;
   EXPECT_FALSE(OpenLibrary<Letters>("/nowhere/libnone.so.1", kWords, &why_not));
   EXPECT_EQ(why_not,
@@ -48,7 +48,7 @@ TEST(OpenLibrary, SaysOfAMissingFileWhatTheLoaderSaysAndTheRemedy) {
             "No such file or directory): take another one.");
 }
 
-TEST(OpenLibrary, NamesTheFirstFunctionThatIsMissingAndTheVersion) {
+TEST(OpenLibrary, NamesTheFirstMissingFunctionAndTheVersion) {
   std::string why_not;
   EXPECT_FALSE(OpenLibrary<MoreLetters>(kFile, kWords, &why_not));
   EXPECT_EQ(why_not,

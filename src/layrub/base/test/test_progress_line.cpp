@@ -14,7 +14,7 @@
 namespace layrub {
 namespace {
 
-/// stderr is a terminal of `columns` for as long as this lives.
+/// Makes stderr a terminal of `columns` columns for its lifetime.
 class TerminalAsStderr {
  public:
   explicit TerminalAsStderr(unsigned short columns = 40) {
@@ -36,7 +36,7 @@ class TerminalAsStderr {
     close(screen_);
   }
 
-  /// What was written since the last call.
+  /// Returns what was written since the last call.
   std::string Read() const {
     std::string text;
     pollfd ready{screen_, POLLIN, 0};
@@ -60,7 +60,7 @@ class ProgressLineTest : public ::testing::Test {
   ProgressLineTest() { setenv("TERM", "xterm", 1); }
 };
 
-TEST_F(ProgressLineTest, IsWrittenInItsPlaceAndWipedAtTheEnd) {
+TEST_F(ProgressLineTest, IsRewrittenInPlaceAndErasedAtTheEnd) {
   const TerminalAsStderr terminal;
   {
     ProgressLine line;
@@ -79,7 +79,7 @@ TEST_F(ProgressLineTest, IsCutToTheWidthInCharacters) {
   EXPECT_EQ(terminal.Read(), kWipe + "äöüäöüä");
 }
 
-TEST_F(ProgressLineTest, MakesWayForOtherOutputOnce) {
+TEST_F(ProgressLineTest, WipeErasesAShownLineOnce) {
   const TerminalAsStderr terminal;
   ProgressLine line;
   ProgressLine::Wipe();
@@ -91,19 +91,19 @@ TEST_F(ProgressLineTest, MakesWayForOtherOutputOnce) {
   EXPECT_EQ(terminal.Read(), kWipe);
 }
 
-TEST_F(ProgressLineTest, IsDueAtOnceAndNotRightAfterAText) {
+TEST_F(ProgressLineTest, IsDueAtOnceButNotRightAfterAText) {
   const TerminalAsStderr terminal;
   ProgressLine line;
   EXPECT_TRUE(line.Due());
   bool due = true;
-  for (int i = 0; i < 10 && due; ++i) {  // others may have the processor meanwhile
+  for (int i = 0; i < 10 && due; ++i) {  // another process may have the processor meanwhile
     line.Show("one");
     due = line.Due();
   }
   EXPECT_FALSE(due);
 }
 
-TEST_F(ProgressLineTest, LeavesTheTerminalToTheLineThatWasFirst) {
+TEST_F(ProgressLineTest, IsNotShownWhileAnotherLineIs) {
   const TerminalAsStderr terminal;
   auto first = std::make_unique<ProgressLine>();
   {
@@ -117,7 +117,7 @@ TEST_F(ProgressLineTest, LeavesTheTerminalToTheLineThatWasFirst) {
   EXPECT_TRUE(ProgressLine().shown());
 }
 
-TEST_F(ProgressLineTest, IsNotShownOnATerminalThatCannotWipe) {
+TEST_F(ProgressLineTest, IsNotShownOnATerminalThatCannotErase) {
   setenv("TERM", "dumb", 1);
   const TerminalAsStderr terminal;
   ProgressLine line;
@@ -126,7 +126,7 @@ TEST_F(ProgressLineTest, IsNotShownOnATerminalThatCannotWipe) {
   EXPECT_EQ(terminal.Read(), "");
 }
 
-TEST_F(ProgressLineTest, IsNotShownInAFile) {
+TEST_F(ProgressLineTest, IsNotShownInAPipe) {
   const int saved = dup(STDERR_FILENO);
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
@@ -145,7 +145,7 @@ TEST_F(ProgressLineTest, IsNotShownInAFile) {
   close(pipe_ends[0]);
 }
 
-TEST(FormatTimeLeft, HasTwoUnitsAtMost) {
+TEST(FormatTimeLeft, HasAtMostTwoUnits) {
   EXPECT_EQ(FormatTimeLeft(11.6), "12s");
   EXPECT_EQ(FormatTimeLeft(200), "3m20s");
   EXPECT_EQ(FormatTimeLeft(3720), "1h02m");
@@ -154,7 +154,7 @@ TEST(FormatTimeLeft, HasTwoUnitsAtMost) {
   EXPECT_EQ(FormatTimeLeft(std::nan("")), "");
 }
 
-TEST(FormatProgress, TellsPartsRateAndTimeLeft) {
+TEST(FormatProgress, ShowsPartsRateAndTimeLeft) {
   EXPECT_EQ(FormatProgress(10, 110, 2), "10 of 110, 5/s, 20s left");
   EXPECT_EQ(FormatProgress(5000, 0, 2), "5000, 2500/s");
   EXPECT_EQ(FormatProgress(110, 110, 2), "110 of 110, 55/s");

@@ -26,8 +26,8 @@ using testing::Uses;
 constexpr double kSecond = 1;
 constexpr int64_t kUnit = kAlignment;
 
-/// x -> y, each in 8 parts of a unit and needed by backward; each pass over a tensor takes a
-/// second, y's forward `again`.
+/// x and y, which is computed from x, each in 8 parts of a unit, and all needed by backward. Each
+/// pass over a tensor takes a second, but the forward of y takes `again`.
 class Pair : public HandMade {
  public:
   explicit Pair(double again, bool repeatable = true) {
@@ -48,41 +48,41 @@ class Pair : public HandMade {
  protected:
   static constexpr int kParts = 8;
   Pair() = default;
-  void AddOp(Pass pass, const std::string& name, const Form& form, double seconds,
+  void AddOp(Pass pass, const std::string& name, const Variant& variant, double seconds,
              bool repeatable) {
     const std::string unique = name + std::to_string(graph.ops.size());
     if (pass == Pass::kForward) {
-      Forward(unique, form);
+      Forward(unique, variant);
     } else {
-      Backward(unique, form);
+      Backward(unique, variant);
     }
-    graph.ops.back().forms[0].flops = seconds / kParts;
+    graph.ops.back().variants[0].flops = seconds / kParts;
     graph.ops.back().repeatable = repeatable;
   }
 };
 
-TEST(TimeFloor, IsTheOperationsAloneWhereAllFits) {
+TEST(TimeFloor, IsTheTimeOfTheOperationsIfEverythingFits) {
   EXPECT_DOUBLE_EQ(TimeFloor(Pair(2).graph, LinkMachine(1), 16 * kUnit), 5);
 }
 
-TEST(TimeFloor, MovesBesideTheOperations) {
-  // 8 units at 4 a second: 2 of the 3 seconds of forward and all of backward.
+TEST(TimeFloor, OverlapsCopiesWithOperations) {
+  // 8 units at 4 a second fit beside the 3 seconds of forward and exactly into the 2 of backward.
   EXPECT_DOUBLE_EQ(TimeFloor(Pair(2, false).graph, LinkMachine(4), 8 * kUnit), 5);
-  // At 2 a second: 4 in each pass.
+  // At 2 a second they take 4 seconds in each pass.
   EXPECT_DOUBLE_EQ(TimeFloor(Pair(2, false).graph, LinkMachine(2), 8 * kUnit), 8);
 }
 
-TEST(TimeFloor, ComputesAgainWhatTakesLessThanItsWayAndBack) {
-  // Two units beside those of x, which stay.
+TEST(TimeFloor, RecomputesWhatTakesLessThanItsCopies) {
+  // x stays, and 2 of the 8 units of y.
   EXPECT_NEAR(TimeFloor(Pair(2).graph, LinkMachine(1e-6), 10 * kUnit), 5 + 2 * 0.75, 1e-5);
-  // A part of it: what is moved while backward computes costs nothing there.
+  // Recomputes a part of it: what moves while backward computes costs nothing there.
   const double seconds = TimeFloor(Pair(2).graph, LinkMachine(2), 8 * kUnit);
   EXPECT_LT(seconds, 7);
   EXPECT_GT(seconds, 5);
 }
 
-TEST(TimeFloor, CountsTheChainThatLeadsToWhatIsNeeded) {
-  // x is needed; m, between x and y, is not: to make y again m has to be made.
+TEST(TimeFloor, CountsTheChainOfARecomputation) {
+  // x is needed; m, between x and y, is not. To recompute y, m has to be recomputed.
   class Chain : public Pair {
    public:
     Chain() {
@@ -103,18 +103,18 @@ TEST(TimeFloor, CountsTheChainThatLeadsToWhatIsNeeded) {
   EXPECT_NEAR(TimeFloor(Chain().graph, LinkMachine(1e-6), 10 * kUnit), 5 + 2 * 0.75, 1e-5);
 }
 
-TEST(TimeFloor, LetsWhatIsMadeAgainOnceServeAllThatNeedIt) {
-  // m takes 8 s and is no longer needed itself; each of the 8 y is made of it in a second. Whoever
-  // keeps m, or makes it once, makes all y of it.
+TEST(TimeFloor, RecomputesASharedInputOnlyOnce) {
+  // m takes 8 s and is not needed itself; each of the 8 y is computed from it in a second. If m is
+  // kept, or recomputed once, all y can be computed from it.
   HandMade net;
   const TensorId m = net.Add("m", 1);
   net.Forward("m/forward", Uses({}, {m}));
-  net.graph.ops[0].forms[0].flops = 8;
+  net.graph.ops[0].variants[0].flops = 8;
   std::vector<TensorId> made;
   for (int i = 0; i < 8; ++i) {
     made.push_back(net.Add("y" + std::to_string(i), 1));
     net.Forward("y" + std::to_string(i) + "/forward", Uses({m}, {made.back()}));
-    net.graph.ops.back().forms[0].flops = kSecond;
+    net.graph.ops.back().variants[0].flops = kSecond;
   }
   for (Op& op : net.graph.ops) op.repeatable = true;
   for (const TensorId y : made) net.Backward("y" + std::to_string(y) + "/backward", Uses({y}, {}));
@@ -135,7 +135,7 @@ TEST(TimeFloor, NeverGrowsWithTheBudget) {
   }
 }
 
-TEST(TimeFloor, IsNeverAboveWhatAPlanTakes) {
+TEST(TimeFloor, IsNeverAboveThePlanOfAStrategy) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
     for (const Machine& machine : {LinkMachine(0.01), LinkMachine(1), FindMachine("k40").value()}) {
@@ -156,14 +156,14 @@ TEST(TimeFloor, IsNeverAboveWhatAPlanTakes) {
   }
 }
 
-TEST(TimeFloor, IsNeverAboveWhatARandomDecisionTakes) {
+TEST(TimeFloor, IsNeverAboveThePlanOfARandomDecision) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
     const Plan plan =
         placement::schedule::Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
     for (const Machine& machine :
          {LinkMachine(0.01), LinkMachine(1), FindMachine("h200").value()}) {
-      EXPECT_LE(TimeFloor(graph, OffloadRates(machine, kNoBounds), plan.device_bytes),
+      EXPECT_LE(TimeFloor(graph, OffloadRates(machine, kUnlimitedBudget), plan.device_bytes),
                 Simulate(graph, plan, machine).seconds * (1 + 1e-9))
           << seed << " " << machine.name;
     }
@@ -181,7 +181,7 @@ std::vector<Machine> LinksOfAllSpeeds() {
   return machines;
 }
 
-TEST(TimeFloor, IsNeverAboveWhatTightPlansTake) {
+TEST(TimeFloor, IsNeverAboveATightPlan) {
   const auto check = [](const Graph& graph, const Plan& plan, const Budget& budget) {
     for (const Machine& machine : LinksOfAllSpeeds()) {
       const double seconds = Simulate(graph, plan, machine).seconds * (1 + 1e-9);
@@ -193,8 +193,8 @@ TEST(TimeFloor, IsNeverAboveWhatTightPlansTake) {
   EXPECT_TRUE(rc::check("a random decision, packed into its peak", [&](uint32_t seed) {
     const Graph graph = testing::RandomGraph(seed, *rc::gen::inRange(3, 14));
     placement::Decision decision =
-        testing::IntoItsPeak(graph, testing::RandomDecision(graph, seed, false));
-    check(graph, placement::schedule::Schedule(graph, decision).value(), kNoBounds);
+        testing::WithPackingIntoPeak(graph, testing::RandomDecision(graph, seed, false));
+    check(graph, placement::schedule::Schedule(graph, decision).value(), kUnlimitedBudget);
   }));
   EXPECT_TRUE(rc::check("auto near the floor", [&](uint32_t seed) {
     const Graph graph = testing::RandomGraph(seed, *rc::gen::inRange(3, 9));

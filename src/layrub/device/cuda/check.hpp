@@ -10,20 +10,20 @@
 
 namespace layrub {
 
-/// What is wrong with `call`, which has given `error`. The error is forgotten: the next check of a
-/// kernel would report it, in a program that goes on.
+/// Returns a message that says that `call` failed with `error`. Clears CUDA's last error, which the
+/// next check of a kernel would otherwise report.
 inline std::string CudaFailure(const char* call, cudaError_t error) {
   cudaGetLastError();
   return std::string(call) + ": " + cudaGetErrorString(error) +
          (error == cudaErrorMemoryAllocation
-              ? ": CUDA needs memory beside the plan, give a smaller --device_memory or end what "
-                "else takes memory of the GPU."
+              ? ": CUDA needs memory beside the plan: give a smaller --device_memory, or end other "
+                "programs that use the GPU's memory."
               : ".");
 }
 
 }  // namespace layrub
 
-/// Fails, naming the call, when it fails.
+/// Makes the call. If it returns an error, Fail is called with a message that names the call.
 #define LAYRUB_CUDA(call)                                                             \
   do {                                                                                \
     const cudaError_t layrub_error = (call);                                          \
@@ -31,7 +31,7 @@ inline std::string CudaFailure(const char* call, cudaError_t error) {
       ::layrub::Fail(::layrub::CudaFailure(#call, layrub_error), __FILE__, __LINE__); \
   } while (0)
 
-/// The same in a destructor: nobody can be told, so the log is.
+/// The same for destructors: an error is only logged.
 #define LAYRUB_CUDA_AT_END(call)                                                               \
   do {                                                                                         \
     const cudaError_t layrub_error = (call);                                                   \

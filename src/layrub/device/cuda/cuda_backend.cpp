@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <unordered_map>
 
-// Ranges for Nsight Systems and the like; of headers alone, and calls do nothing where none
-// listens.
+// Ranges for profilers such as Nsight Systems. NVTX is headers only, and its calls do nothing when
+// no profiler is attached.
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 #define LAYRUB_NVTX
@@ -25,14 +25,14 @@
 namespace layrub {
 namespace {
 
-/// Times of events are counted in floats of milliseconds: the origin must not be too far away.
+/// Event times are floats in milliseconds, so the origin must not be too far away.
 constexpr double kOriginSeconds = 30;
 /// Copies to and from a file go through pinned memory in pieces of this size.
 constexpr int64_t kStagingBytes = int64_t{8} << 20;
 
-/// The way of a lane's copies to or from a file: pieces are brought into pinned memory on the
-/// stream `into`, and from there on the lane's own. There are two places, so that the next piece is
-/// on its way from the device while the last one is written, or read while that goes to the device.
+/// Pinned memory for a lane's copies to or from a file. Each piece is copied into a place on the
+/// stream `into`, and out of it on the lane's own stream. There are two places, so one is filled
+/// while the other is emptied.
 struct Staging {
   struct Place {
     void* memory = nullptr;
@@ -41,7 +41,7 @@ struct Staging {
   std::array<Place, 2> places;
   size_t next = 0;
   cudaStream_t into = nullptr;
-  std::unique_ptr<StreamThread> thread;  ///< that writes or reads the file
+  std::unique_ptr<StreamThread> thread;  ///< writes or reads the file
 };
 
 class CudaBackend final : public Backend {
@@ -184,11 +184,11 @@ class CudaBackend final : public Backend {
       if (place.memory != nullptr) continue;
       Fail(std::to_string(kStagingBytes) +
            " bytes of pinned host memory, through which copies to and from the spill file go, "
-           "cannot be had: end what else pins memory.");
+           "cannot be allocated: end other programs that pin memory.");
     }
   }
 
-  /// Those that there are.
+  /// The copy lanes of this backend; those of the file only if there is one.
   std::span<const Lane> CopyLanes() const {
     static constexpr std::array kAll{Lane::kSave, Lane::kLoad, Lane::kSpill, Lane::kFetch};
     return std::span(kAll).first(file_ ? kAll.size() : 2);
@@ -198,7 +198,7 @@ class CudaBackend final : public Backend {
     return lane == Lane::kCompute ? static_cast<cudaStream_t>(device_->stream())
                                   : streams_[Index(lane)];
   }
-  /// Null but for the lanes of the file.
+  /// Null except for the lanes of the file.
   Staging* StagingOf(Lane lane) { return staging_[Index(lane)].get(); }
 
   static std::shared_ptr<TimeOrigin> NewOrigin() {
@@ -213,8 +213,9 @@ class CudaBackend final : public Backend {
     LAYRUB_CUDA(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, stream));
   }
 
-  /// CUDA does not say what a copy between ranges that overlap gives. So it goes in pieces as long
-  /// as the way to go, which overlap none, those first that lie where others go.
+  /// Copies within the device. CUDA does not define a copy between ranges that overlap. So this
+  /// copies in pieces no longer than the distance between the ranges, which do not overlap, in an
+  /// order in which no piece is overwritten before it has been copied.
   void CopyWithin(char* to, const char* from, int64_t bytes) {
     const int64_t distance = std::abs(to - from);
     if (distance == 0) return;
@@ -247,10 +248,10 @@ class CudaBackend final : public Backend {
   }
 
   CudaDevice* const device_;
-  std::unique_ptr<SpillFile> file_;  ///< null: there is none
-  FirstError error_;                 ///< of what streams have called
+  std::unique_ptr<SpillFile> file_;  ///< null if there is no file tier
+  FirstError error_;                 ///< of functions that streams have called
   HostFunctions calls_{&error_};
-  std::array<cudaStream_t, kLanes> streams_{};  ///< by lane; compute: the device's, not here
+  std::array<cudaStream_t, kLanes> streams_{};            ///< by lane; none for compute
   std::array<std::unique_ptr<Staging>, kLanes> staging_;  ///< by lane
   std::array<CudaEvents, kLanes> events_;                 ///< by lane
   std::shared_ptr<TimeOrigin> origin_;

@@ -16,10 +16,11 @@
 namespace layrub {
 namespace {
 
-/// What CUDA's libraries take, about: code of kernels, buffers.
+/// Roughly what CUDA's libraries take for kernel code and buffers.
 constexpr int64_t kLibraryBytes = int64_t{512} << 20;
 
-/// What an allocation gave: nullptr where CUDA says that there is not so much memory.
+/// Returns the result of an allocation, or nullptr if CUDA is out of memory. Any other error is a
+/// failure.
 void* OrNull(cudaError_t error, void* memory, const char* call, int64_t bytes) {
   if (error == cudaSuccess) return memory;
   cudaGetLastError();  // it would be reported by the next check of a kernel
@@ -30,25 +31,25 @@ void* OrNull(cudaError_t error, void* memory, const char* call, int64_t bytes) {
   return nullptr;
 }
 
-/// Of the current device.
+/// The memory of the current device.
 GpuMemory MemoryNow() {
   size_t free = 0, total = 0;
   LAYRUB_CUDA(cudaMemGetInfo(&free, &total));
   return {static_cast<int64_t>(total), static_cast<int64_t>(free)};
 }
 
-/// What others have of the current device: what was not free `before` there was a context. CUDA
-/// does not tell whose it is, and NVML's lists of processes are empty in a container.
+/// Returns how many bytes of the current device other processes use: those that were not free
+/// `before` there was a context. CUDA does not tell whose they are, and NVML's lists of processes
+/// are empty in a container.
 int64_t BytesOfOthers(const std::optional<GpuMemory>& before, std::string why_not) {
   const GpuMemory now = MemoryNow();
   if (before) {
-    // The driver has a part of its own, which NVML counts: what is free is the same to both.
+    // NVML also counts the driver's own part in the total. The free bytes are the same to both.
     if (before->total - before->total / 8 <= now.total)
       return std::max<int64_t>(now.total - std::max(before->free, now.free), 0);
-    why_not = "NVML tells of all of a GPU of which this process has a part.";
+    why_not = "NVML reports the whole GPU, but this process has only a part of it.";
   }
-  LOG_FIRST_N(WARNING, 1) << "Memory that other processes have of a GPU counts as this one's: "
-                          << why_not;
+  LOG_FIRST_N(WARNING, 1) << "GPU memory of other processes counts as this process's: " << why_not;
   return 0;
 }
 
@@ -58,7 +59,7 @@ bool IsOnDevice(const void* address) {
   return attributes.type == cudaMemoryTypeDevice;
 }
 
-/// What the calling thread captures.
+/// The capture of the calling thread. `device` is null if it captures nothing.
 struct Capture {
   const CudaDevice* device = nullptr;
   std::unique_ptr<CudaStream> stream = {};
@@ -88,15 +89,15 @@ CudaStream::CudaStream(unsigned int flags) {
   LAYRUB_CUDA(cudaStreamCreateWithFlags(&stream_, flags));
 }
 
-// The driver may have gone before, and has then ended the stream.
+// No check: if the driver was shut down before, it has destroyed the stream.
 CudaStream::~CudaStream() { cudaStreamDestroy(stream_); }
 
 CudaDevice::CudaDevice(int id) : id_(id) {
   std::string why_not;
-  const std::optional<GpuMemory> before = AskNvml(id, &why_not);
-  MakeCurrent();  // this, or the first question, makes the context
+  const std::optional<GpuMemory> before = QueryNvml(id, &why_not);
+  MakeCurrent();  // this, or the first query, makes the context
   usage_.others_bytes = BytesOfOthers(before, why_not);
-  usage_.context_bytes = GoneBytes();
+  usage_.context_bytes = UsedBytes();
   usage_.peak_bytes = usage_.context_bytes;
   usage_.expected_library_bytes = kLibraryBytes;
   compute_ = std::make_unique<CudaStream>(cudaStreamDefault);
@@ -166,13 +167,13 @@ void* CudaDevice::Allocate(int64_t bytes) {
 
 void CudaDevice::Free(void* memory) {
   if (memory == nullptr) return;
-  cudaSetDevice(id_);  // else another one may get a context; the driver may have gone first
+  cudaSetDevice(id_);  // no check; keeps another GPU from getting a context
   const std::lock_guard<std::mutex> lock(mutex_);
   if (const auto size = sizes_.find(memory); size != sizes_.end()) {
     allocated_ -= size->second;
     sizes_.erase(size);
   }
-  // When the process ends the driver may have gone first, and has then freed everything.
+  // At the end of the process the driver may be shut down already. It has then freed everything.
   const cudaError_t error = cudaFree(memory);
   if (error != cudaErrorCudartUnloading) LAYRUB_CUDA_AT_END(error);
 }
@@ -195,7 +196,7 @@ void* CudaDevice::AllocateHost(int64_t bytes) {
 
 void CudaDevice::FreeHost(void* memory) {
   if (memory == nullptr) return;
-  cudaSetDevice(id_);  // else another one may get a context; the driver may have gone first
+  cudaSetDevice(id_);  // no check; keeps another GPU from getting a context
   const cudaError_t error = cudaFreeHost(memory);
   if (error != cudaErrorCudartUnloading) LAYRUB_CUDA_AT_END(error);
 }
@@ -207,27 +208,27 @@ void CudaDevice::HostSource::Zero(void* memory, int64_t bytes) {
 void CudaDevice::Copy(void* to, const void* from, int64_t bytes) {
   if (bytes <= 0 || to == from) return;
   MakeCurrent();
-  // The addresses say where they are.
+  // cudaMemcpyDefault: CUDA sees from the addresses where the memory is.
   const auto size = static_cast<size_t>(bytes);
   if (capture.device == this) {
     if (!IsOnDevice(to) || !IsOnDevice(from))
       Fail(
-          "A layer that says that it only queues work (MemoryTraits::capturable) copies to or from "
-          "the host: its traits are wrong, --debug=no_cuda_graphs does without.");
+          "A layer whose traits say that it only queues work (MemoryTraits::capturable) copies to "
+          "or from the host: correct its traits, or give --debug=no_cuda_graphs.");
     LAYRUB_CUDA(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, capture.stream->get()));
   } else {
-    // On the default stream; waits unless both are the device's.
+    // On the default stream. Waits unless both addresses are on the device.
     LAYRUB_CUDA(cudaMemcpy(to, from, size, cudaMemcpyDefault));
   }
 }
 
-void CudaDevice::CopyLater(void* to, const void* from, int64_t bytes) {
+void CudaDevice::QueueCopyToHost(void* to, const void* from, int64_t bytes) {
   MakeCurrent();
   LAYRUB_CUDA(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost,
                               static_cast<cudaStream_t>(stream())));
 }
 
-void CudaDevice::CopyBeside(void* to, const void* from, int64_t bytes) {
+void CudaDevice::CopyConcurrently(void* to, const void* from, int64_t bytes) {
   if (bytes <= 0 || to == from) return;
   MakeCurrent();
   LAYRUB_CUDA(
@@ -238,7 +239,7 @@ void CudaDevice::CopyBeside(void* to, const void* from, int64_t bytes) {
 void CudaDevice::Synchronize() {
   MakeCurrent();
   LAYRUB_CUDA(cudaStreamSynchronize(compute_->get()));
-  LAYRUB_CUDA(cudaStreamSynchronize(nullptr));  // a user's kernel may have been the last
+  LAYRUB_CUDA(cudaStreamSynchronize(nullptr));  // a user's kernel may be the last one
 }
 
 int64_t CudaDevice::total_bytes() const {
@@ -254,15 +255,15 @@ int64_t CudaDevice::free_bytes() const {
   return static_cast<int64_t>(free);
 }
 
-/// Of the current device's memory, but for what others had at first.
-int64_t CudaDevice::GoneBytes() const {
+/// Returns the bytes of the current device in use, without those of other processes at the start.
+int64_t CudaDevice::UsedBytes() const {
   const GpuMemory now = MemoryNow();
   return std::max<int64_t>(now.total - now.free - usage_.others_bytes, 0);
 }
 
-/// Compares what is gone with what was handed out. Under the mutex.
+/// Compares the bytes in use with those allocated here. Needs the mutex.
 void CudaDevice::Look() {
-  const int64_t gone = GoneBytes();
+  const int64_t gone = UsedBytes();
   usage_.library_bytes = std::max<int64_t>(gone - usage_.context_bytes - allocated_, 0);
   usage_.peak_bytes = std::max(usage_.peak_bytes, gone);
 }
@@ -274,12 +275,12 @@ DeviceUsage CudaDevice::Usage() {
   return usage_;
 }
 
-void CudaDevice::ExpectLibraries(int64_t bytes) {
+void CudaDevice::AddExpectedLibraryBytes(int64_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   usage_.expected_library_bytes += bytes;
 }
 
-/// What NVIDIA advises for cuBLAS, by the kind of GPU.
+/// The workspace that NVIDIA recommends for cuBLAS on this kind of GPU.
 int64_t CudaDevice::library_workspace_bytes() const {
   int major = 0;
   LAYRUB_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id_));
@@ -336,11 +337,11 @@ bool HasGpuBackend() { return true; }
 
 int GpuCount() { return Gpus().count; }
 
-std::string WhyNoGpu() { return Gpus().why; }
+std::string NoGpuReason() { return Gpus().why; }
 
 Device& Gpu(int id) {
   static std::mutex mutex;
-  // Never taken down: blobs with static storage may give memory back at any time.
+  // Never destroyed: blobs with static storage may free memory at any time.
   static auto* const devices = new std::vector<CudaDevice*>(GpuCount(), nullptr);
   if (id < 0 || id >= GpuCount()) Fail("There is no GPU " + std::to_string(id) + ".");
   const std::lock_guard<std::mutex> lock(mutex);

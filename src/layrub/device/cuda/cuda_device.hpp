@@ -26,10 +26,10 @@ class CudaStream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// A GPU. The compute stream and CUDA's default stream wait for one another, by CUDA's own rule for
-/// streams that are not made otherwise: kernels of users, which run on the default stream unless
-/// told otherwise, come in the order in which they are queued. Copies beside it have streams that
-/// do not wait. Failures of CUDA are fatal and name the call; too little memory is not.
+/// A GPU. The compute stream is a blocking stream: by CUDA's rule it and the default stream wait
+/// for each other. So kernels of users, which run on the default stream unless told otherwise, keep
+/// the order in which they are queued. CopyConcurrently uses a stream that does not wait. Failures
+/// of CUDA are fatal, with a message that names the call; running out of memory is not.
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int id);
@@ -42,8 +42,8 @@ class CudaDevice final : public Device {
   void* AllocateHost(int64_t bytes) override;
   void FreeHost(void* memory) override;
   void Copy(void* to, const void* from, int64_t bytes) override;
-  void CopyLater(void* to, const void* from, int64_t bytes) override;
-  void CopyBeside(void* to, const void* from, int64_t bytes) override;
+  void QueueCopyToHost(void* to, const void* from, int64_t bytes) override;
+  void CopyConcurrently(void* to, const void* from, int64_t bytes) override;
   void Synchronize() override;
   bool LaunchesKernels() const override { return true; }
   void* stream() const override;
@@ -53,7 +53,7 @@ class CudaDevice final : public Device {
   int64_t total_bytes() const override;
   int64_t free_bytes() const override;
   DeviceUsage Usage() override;
-  void ExpectLibraries(int64_t bytes) override;
+  void AddExpectedLibraryBytes(int64_t bytes) override;
   int64_t library_workspace_bytes() const override;
   int id() const override { return id_; }
   std::string Describe() const override;
@@ -74,17 +74,17 @@ class CudaDevice final : public Device {
     CudaDevice* const device_;
   };
 
-  int64_t GoneBytes() const;
+  int64_t UsedBytes() const;
   void Look();
   std::unique_ptr<CudaStream> TakeIdle();
   void GiveIdle(std::unique_ptr<CudaStream> stream);
 
   const int id_;
-  std::mutex mutex_;  ///< of the four below, and of allocations: they are counted at once
+  std::mutex mutex_;  ///< of the four below; also held while memory is allocated and counted
   std::unordered_map<void*, int64_t> sizes_;
   int64_t allocated_ = 0;
   DeviceUsage usage_;
-  /// Streams for captures that nobody captures on. They stay, as libraries know them.
+  /// Streams on which nobody captures now. They are kept because libraries know them.
   std::vector<std::unique_ptr<CudaStream>> idle_;
   std::unique_ptr<CudaStream> compute_, beside_;
   HostSource host_source_{this};
@@ -92,7 +92,8 @@ class CudaDevice final : public Device {
   Pool host_pool_{&host_source_};
 };
 
-/// Runs plans on `device`. The host tier is pinned memory; `spill_file`: see MakeCpuBackend.
+/// Makes a backend that runs plans on `device`, with pinned memory as the host tier. For
+/// `spill_file` see MakeCpuBackend.
 std::unique_ptr<Backend> MakeCudaBackend(CudaDevice* device, const std::string& spill_file);
 
 }  // namespace layrub

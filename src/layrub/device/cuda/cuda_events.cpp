@@ -9,7 +9,7 @@ namespace layrub {
 
 CudaEvent::CudaEvent() { LAYRUB_CUDA(cudaEventCreate(&event_)); }
 
-// The driver may have gone before, and has then ended the event.
+// No check: if the driver was shut down before, it has destroyed the event.
 CudaEvent::~CudaEvent() { cudaEventDestroy(event_); }
 
 uint64_t CudaEvents::Record(cudaStream_t stream, const std::shared_ptr<TimeOrigin>& origin) {
@@ -32,7 +32,7 @@ const CudaEvents::Entry* CudaEvents::Find(uint64_t ticket) const {
 }
 
 void CudaEvents::Wait(cudaStream_t stream, uint64_t ticket) const {
-  // An event that is not kept has happened.
+  // An event that is no longer kept has happened.
   if (const Entry* entry = Find(ticket)) {
     LAYRUB_CUDA(cudaStreamWaitEvent(stream, entry->event->get(), 0));
   }

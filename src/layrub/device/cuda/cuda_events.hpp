@@ -10,7 +10,7 @@
 
 namespace layrub {
 
-/// A CUDA event that ends with its owner.
+/// A CUDA event, destroyed with this object.
 class CudaEvent {
  public:
   CudaEvent();
@@ -23,23 +23,25 @@ class CudaEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-/// An event whose time on the host's clock is known: those of other events are counted from it.
+/// An event whose time on the host's clock is known. The times of other events are measured from
+/// it.
 struct TimeOrigin {
   CudaEvent event;
   double seconds = 0;
 };
 
-/// The events of one stream, by tickets that count up from 1. After a while of work they are used
-/// again, so that nothing is allocated in an iteration like those before.
+/// The events of one stream, numbered by tickets from 1. Old events are reused, so an iteration
+/// like the ones before allocates nothing.
 class CudaEvents {
  public:
   /// Records the next event on `stream`.
   uint64_t Record(cudaStream_t stream, const std::shared_ptr<TimeOrigin>& origin);
-  /// Lets `stream` wait for the event `ticket`.
+  /// Makes `stream` wait for the event `ticket`.
   void Wait(cudaStream_t stream, uint64_t ticket) const;
-  /// All events up to now have happened: those up to the previous call may be used again.
+  /// Says that all events recorded so far have happened. Events from before the previous call may
+  /// be reused.
   void AllHappened();
-  /// When `ticket` happened; NaN if it is not known any more. It must have happened.
+  /// Returns when `ticket` happened, or NaN if its event has been reused. It must have happened.
   double SecondsOf(uint64_t ticket) const;
 
  private:
@@ -51,8 +53,8 @@ class CudaEvents {
 
   std::deque<Entry> entries_;  ///< the last one has ticket last_
   uint64_t last_ = 0;
-  uint64_t happened_ = 0;  ///< tickets up to it had happened at the last call of AllHappened
-  uint64_t reusable_ = 0;  ///< and at the one before
+  uint64_t happened_ = 0;  ///< the last ticket at the last call of AllHappened
+  uint64_t reusable_ = 0;  ///< the last ticket at the call before that
 };
 
 }  // namespace layrub

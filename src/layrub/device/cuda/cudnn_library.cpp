@@ -30,7 +30,7 @@ const Cudnn* FindCudnn() {
   static const std::optional<Cudnn> cudnn = [] {
     std::string why_not;
     const std::optional<Cudnn> opened = OpenCudnn(File(), &why_not);
-    if (!opened) LOG(WARNING) << "Kernels of our own run in place of cuDNN's: " << why_not;
+    if (!opened) LOG(WARNING) << "Layrub's own kernels replace cuDNN's: " << why_not;
     return opened;
   }();
   return cudnn ? &*cudnn : nullptr;

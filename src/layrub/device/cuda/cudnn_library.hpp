@@ -66,17 +66,18 @@ struct Cudnn {
 /// OpenLibrary of cuDNN in `file`.
 std::optional<Cudnn> OpenCudnn(const std::string& file, std::string* why_not);
 
-/// "9.1.0"; empty if the library does not tell.
+/// Returns a version like "9.1.0", or "" if the library does not tell it.
 std::string VersionOf(const Cudnn& cudnn);
 
-/// The machine's cuDNN, of the major version of the header that this was compiled with. It is
-/// opened by the first call. Null where there is none that will do, which the log then says once.
+/// Returns this machine's cuDNN, of the same major version as the header this was compiled with.
+/// The first call opens it. Returns null, and logs the reason once, if no usable one is found.
 /// Thread safe.
 const Cudnn* FindCudnn();
 
 }  // namespace layrub
 
-/// Fails, naming the call, when cudnn<function>(arguments) fails. FindCudnn must not be null.
+/// Calls cudnn<function>(arguments). An error is a failure (failure.hpp) that names the call.
+/// FindCudnn must not return null.
 #define LAYRUB_CUDNN(function, ...)                                                               \
   do {                                                                                            \
     const ::layrub::Cudnn& layrub_cudnn = *::layrub::FindCudnn();                                 \

@@ -26,8 +26,8 @@ std::string VersionOf(const Curand& curand) {
          std::to_string(code % 100);
 }
 
-const Curand& NeedCurand() {
-  // Where Fail throws, the next call tries again.
+const Curand& RequireCurand() {
+  // If Fail throws, the next call tries again.
   static const Curand curand = [] {
     std::string why_not;
     const std::optional<Curand> opened = OpenCurand(File(), &why_not);

@@ -32,12 +32,12 @@ struct Curand {
 /// OpenLibrary of cuRAND in `file`.
 std::optional<Curand> OpenCurand(const std::string& file, std::string* why_not);
 
-/// "10.4.0"; empty if the library does not tell.
+/// Returns a version like "10.4.0", or "" if the library does not tell it.
 std::string VersionOf(const Curand& curand);
 
-/// The machine's cuRAND, of the major version of the header that this was compiled with. It is
-/// opened by the first call; fails where there is none that will do. Thread safe.
-const Curand& NeedCurand();
+/// Returns this machine's cuRAND, of the same major version as the header this was compiled with.
+/// The first call opens it. It is a failure if no usable one is found. Thread safe.
+const Curand& RequireCurand();
 
 }  // namespace layrub
 

@@ -17,15 +17,16 @@ namespace {
 
 bool Fine(ncclResult_t result) { return result == ncclSuccess || result == ncclInProgress; }
 
-/// What the members of a group share: why it has ended, and how to end what runs.
+/// The state that the members of a group share: the communicators, and whether and why the group
+/// has ended.
 ///
-/// ncclCommAbort frees the communicator, so that no member may be in a call about it, nor about to
-/// make one: each communicator has a lock, held from the look at `failed_` to the end of the calls,
-/// which Abort takes one after the other. For Abort not to wait for a member that waits for the
-/// others in a call, no call may wait: the communicators are non-blocking ones, whose calls return
-/// while connections are still being made. Members then ask, again and again and with the lock open
-/// in between, whether they are. A group that stayed open after a failure would take in what its
-/// thread asks of NCCL later: Calls ends each that it begins.
+/// ncclCommAbort frees the communicator, so no member may be in a call with it or about to make
+/// one. Therefore each communicator has a lock, held from the check of `failed_` to the end of the
+/// calls; Abort takes these locks one after the other. Abort must not wait for a member that waits
+/// inside a call for the others. So the communicators are non-blocking: their calls return while
+/// connections are still being made, and members then poll for completion, releasing the lock
+/// between polls. An NCCL group that stayed open after a failure would swallow the thread's later
+/// calls of NCCL, so Calls ends each group that it begins.
 class Shared {
  public:
   /// Connects the current process's `gpus`, by rank.
@@ -48,8 +49,9 @@ class Shared {
     if (failed_) throw GroupFailed(reason_);
   }
 
-  /// Makes `calls(comm)` of member `rank`, named `name`, in a group of NCCL's, and waits until NCCL
-  /// has taken them. Fails when they do; throws GroupFailed when the group has ended.
+  /// Makes the calls of NCCL in `calls` for member `rank` within one NCCL group, and waits until
+  /// NCCL has accepted them. An error is a failure that names `name`. Throws GroupFailed when the
+  /// group has ended.
   template <typename Body>
   void Calls(int rank, const char* name, const Body& calls) {
     Member& member = members_[static_cast<size_t>(rank)];
@@ -66,7 +68,7 @@ class Shared {
   Mailboxes& mailboxes() { return mailboxes_; }
 
   void Abort(const std::string& reason) {
-    const std::lock_guard ending(ending_);  // who comes second waits until all has ended
+    const std::lock_guard ending(ending_);  // a second caller waits until the first has finished
     {
       const std::lock_guard lock(mutex_);
       if (failed_) return;
@@ -82,10 +84,10 @@ class Shared {
 
  private:
   struct Member {
-    std::mutex mutex;  ///< of all calls about `comm`
+    std::mutex mutex;  ///< held during all calls that use `comm`
     ncclComm_t comm = nullptr;
     Device* gpu = nullptr;
-    int64_t bytes = 0;  ///< of `gpu` that NCCL has taken, beyond what libraries were expected to
+    int64_t bytes = 0;  ///< of `gpu` taken by NCCL, added to what libraries are expected to take
   };
 
   void Connect(const std::vector<Device*>& gpus) {
@@ -93,8 +95,8 @@ class Shared {
     for (Device* const gpu : gpus) before.push_back(gpu->Usage().library_bytes);
     ncclUniqueId id;
     Must("ncclGetUniqueId", nccl_.GetUniqueId(&id));
-    // All memory is taken now, when plans can still leave it, and not by the first exchanges, as is
-    // NCCL's custom from 2.22 on.
+    // Makes NCCL take all its memory now, while plans can still leave room for it. From 2.22 on it
+    // would do so at the first exchange.
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
@@ -115,12 +117,12 @@ class Shared {
       Member& member = members_[rank];
       member.gpu = gpus[rank];
       member.bytes = member.gpu->Usage().library_bytes - before[rank];
-      member.gpu->ExpectLibraries(member.bytes);
+      member.gpu->AddExpectedLibraryBytes(member.bytes);
     }
   }
 
-  /// The result of what is called in a group, or of the group; then `*name` becomes the name of
-  /// what has failed.
+  /// Calls `body` within an NCCL group. Returns the first error, or success. If starting or ending
+  /// the group failed, sets `*name` to the name of that call.
   template <typename Body>
   ncclResult_t InGroup(const char** name, const Body& body) {
     const ncclResult_t begun = nccl_.GroupStart();
@@ -135,7 +137,7 @@ class Shared {
     return ended;
   }
 
-  /// Until NCCL has done for `member` what is more than queueing.
+  /// Waits until NCCL has accepted the calls of `member`, connections included.
   void Await(Member* member, const char* name) {
     while (true) {
       ncclResult_t state = ncclSuccess;
@@ -153,20 +155,21 @@ class Shared {
     }
   }
 
-  /// A call fails as well when another member ends the group meanwhile, whose reason counts then.
+  /// Fails if `result` is an error. If another member has ended the group meanwhile, throws
+  /// GroupFailed with that member's reason instead.
   void Must(const char* call, ncclResult_t result) {
     if (Fine(result)) return;
     ThrowIfFailed();
     Fail(std::string(call) + ": " + nccl_.GetErrorString(result) +
          (result == ncclUnhandledCudaError
-              ? ": if it found no memory, which it needs beside the plan, give a smaller "
+              ? ": if it ran out of memory, which it needs beside the plan, give a smaller "
                 "--device_memory."
               : "."));
   }
 
   void End() {
     for (const Member& member : members_) {
-      if (member.gpu != nullptr) member.gpu->ExpectLibraries(-member.bytes);
+      if (member.gpu != nullptr) member.gpu->AddExpectedLibraryBytes(-member.bytes);
       if (failed_ || member.comm == nullptr) continue;
       connected_ ? nccl_.CommDestroy(member.comm) : nccl_.CommAbort(member.comm);
     }
@@ -193,7 +196,7 @@ class NcclCommunicator final : public Communicator {
     device_->MakeCurrent();
     computed_ = std::make_unique<CudaEvent>();
     exchanged_ = std::make_unique<CudaEvent>();
-    // Last: where a call fails, nobody gives it back.
+    // Last: if a later call failed, nobody would destroy the stream.
     LAYRUB_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   }
   ~NcclCommunicator() override {
@@ -231,7 +234,7 @@ class NcclCommunicator final : public Communicator {
   void Synchronize() override {
     Wait();
     LAYRUB_CUDA(cudaStreamSynchronize(stream_));
-    shared_->ThrowIfFailed();  // who ends the group ends the wait
+    shared_->ThrowIfFailed();  // an abort of the group also ends the wait
   }
 
   using Communicator::Receive;
@@ -247,7 +250,7 @@ class NcclCommunicator final : public Communicator {
  private:
   cudaStream_t ComputeStream() const { return static_cast<cudaStream_t>(device_->stream()); }
 
-  /// What is queued on `to` from now on comes after what has been queued on `from`.
+  /// Makes later work on `to` wait for the work queued so far on `from`.
   static void Order(cudaStream_t from, CudaEvent* event, cudaStream_t to) {
     LAYRUB_CUDA(cudaEventRecord(event->get(), from));
     LAYRUB_CUDA(cudaStreamWaitEvent(to, event->get(), 0));
@@ -272,7 +275,7 @@ class NcclCommunicator final : public Communicator {
   Device* const device_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<CudaEvent> computed_, exchanged_;
-  bool queued_ = false;  ///< something that no Wait has come after
+  bool queued_ = false;  ///< something for which Wait has not been called
 };
 
 }  // namespace
@@ -307,7 +310,7 @@ bool HasNccl() {
 namespace layrub {
 
 Group ConnectGpus(const std::vector<Device*>&, std::string* why_not) {
-  *why_not = "this build has no NCCL, as there was no nccl.h.";
+  *why_not = "this build has no NCCL, because nccl.h was not found.";
   return {};
 }
 

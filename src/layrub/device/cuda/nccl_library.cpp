@@ -6,7 +6,7 @@
 namespace layrub {
 
 std::optional<Nccl> OpenNccl(const std::string& file, std::string* why_not) {
-  // ncclCommInitRankConfig, the youngest of its functions, came with NCCL 2.14.
+  // ncclCommInitRankConfig, the newest of these functions, came with NCCL 2.14.
   return OpenLibrary<Nccl>(
       file, {"NCCL", PipRemedy("NCCL 2.14 or newer", "nvidia-nccl-cu" + CudaMajor(), kNcclFile)},
       why_not);

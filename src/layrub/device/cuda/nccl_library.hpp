@@ -29,7 +29,7 @@ namespace layrub {
   X(nccl, Broadcast);          \
   X(nccl, AllReduce)
 
-/// The functions of NCCL that are called. Any version that has them will do.
+/// The functions of NCCL that are called. Any version that has them is accepted.
 struct Nccl {
   LAYRUB_LIBRARY_FUNCTIONS(LAYRUB_NCCL)
 };
@@ -40,10 +40,10 @@ inline constexpr char kNcclFile[] = "libnccl.so.2";
 /// OpenLibrary of NCCL in `file`.
 std::optional<Nccl> OpenNccl(const std::string& file, std::string* why_not);
 
-/// "2.28.9"; empty if the library does not tell.
+/// Returns a version like "2.28.9", or "" if the library does not tell it.
 std::string VersionOf(const Nccl& nccl);
 
-/// ConnectGpus, by the functions of `nccl`.
+/// Does what ConnectGpus does, with the functions of `nccl`.
 Group ConnectByNccl(const Nccl& nccl, const std::vector<Device*>& gpus);
 
 }  // namespace layrub

@@ -10,11 +10,11 @@ std::optional<Nvml> OpenNvml(const std::string& file, std::string* why_not) {
   const std::string remedy =
       std::string("install the part of the GPU's driver that has ") + kNvmlFile +
       " (in a container: 'utility' in NVIDIA_DRIVER_CAPABILITIES), and name its folder in "
-      "LD_LIBRARY_PATH, unless it is where the system looks.";
+      "LD_LIBRARY_PATH, unless the system searches it anyway.";
   return OpenLibrary<Nvml>(file, {"NVML", remedy}, why_not);
 }
 
-std::optional<GpuMemory> AskNvml(int id, std::string* why_not) {
+std::optional<GpuMemory> QueryNvml(int id, std::string* why_not) {
   const std::optional<Nvml> nvml = OpenNvml(kNvmlFile, why_not);
   if (!nvml) return std::nullopt;
   std::array<char, 32> bus_id{};

@@ -7,8 +7,8 @@
 
 #include "layrub/base/opened_library.hpp"
 
-// NVML is the driver's, and CUDA's toolkit may come without its header: this is what is called of
-// it, as its binary interface is fixed.
+// NVML comes with the driver, and CUDA's toolkit may lack its header. These are the functions that
+// are called, as its fixed binary interface has them.
 extern "C" {
 struct LayrubNvmlMemory {
   unsigned long long total, free, used;  // NOLINT(runtime/int)
@@ -40,7 +40,7 @@ inline constexpr char kNvmlFile[] = "libnvidia-ml.so.1";
 /// OpenLibrary of NVML in `file`.
 std::optional<Nvml> OpenNvml(const std::string& file, std::string* why_not);
 
-/// NVML does not tell without being set up.
+/// Returns "": NVML tells its version only after nvmlInit.
 inline std::string VersionOf(const Nvml&) { return ""; }
 
 /// Bytes of a GPU's memory.
@@ -48,9 +48,9 @@ struct GpuMemory {
   int64_t total = 0, free = 0;
 };
 
-/// What there is of GPU `id` (as CUDA counts them) by the word of NVML, which makes no context.
-/// Empty where it is not told: then `*why_not` is a sentence. Thread safe.
-std::optional<GpuMemory> AskNvml(int id, std::string* why_not);
+/// Asks NVML for the memory of GPU `id` (by CUDA's numbering). NVML makes no context. Returns
+/// nothing, and sets `*why_not` to a sentence, if NVML does not tell. Thread safe.
+std::optional<GpuMemory> QueryNvml(int id, std::string* why_not);
 
 }  // namespace layrub
 

@@ -7,15 +7,16 @@
 
 namespace layrub {
 
-/// How to get `what`, which Python's package has for the CUDA of this build, with `file` in it.
+/// Returns advice on how to install `what`: the Python package `package` has it for the CUDA
+/// version of this build, in `file`.
 inline std::string PipRemedy(const std::string& what, const std::string& package,
                              const std::string& file) {
   return "install " + what + ", for example with 'pip install " + package +
          "', and name the folder of its " + file +
-         " in LD_LIBRARY_PATH, unless it is where the system looks.";
+         " in LD_LIBRARY_PATH, unless the system searches it anyway.";
 }
 
-/// "13": CUDA's version as Python's packages have it in their names.
+/// Returns CUDA's major version, such as "13", as it appears in names of Python packages.
 inline std::string CudaMajor() { return std::to_string(CUDART_VERSION / 1000); }
 
 }  // namespace layrub

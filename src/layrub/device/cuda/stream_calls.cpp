@@ -10,7 +10,7 @@ namespace {
 
 using WaitValue = decltype(&cuStreamWaitValue32);
 
-/// The driver's cuStreamWaitValue32, as of CUDA 12; null where it has none.
+/// Returns the driver's cuStreamWaitValue32 as of CUDA 12, or null if it has none.
 WaitValue FindWaitValue() {
   constexpr char kName[] = "cuStreamWaitValue32";
   void* function = nullptr;
@@ -50,14 +50,14 @@ StreamThread::StreamThread(CudaDevice* device, cudaStream_t stream, FirstError* 
     void* const count = device->AllocateHost(sizeof(uint32_t));
     if (count == nullptr)
       Fail(
-          "Pinned host memory, by which a stream waits for the spill file, cannot be had: end what "
-          "else pins memory.");
+          "Pinned host memory, by which a stream waits for the spill file, cannot be allocated: "
+          "end other programs that pin memory.");
     done_ = new (count) uint32_t(0);
     if (WaitFor(0) == CUDA_SUCCESS) return;
     wait_ = nullptr;
   }
-  LOG_FIRST_N(WARNING, 1) << "Streams of this GPU cannot wait for threads: what is written to the "
-                             "spill file and what is read from it take turns.";
+  LOG_FIRST_N(WARNING, 1) << "Streams of this GPU cannot wait for threads, so writes to the spill "
+                             "file and reads from it take turns.";
 }
 
 StreamThread::~StreamThread() {
@@ -65,16 +65,16 @@ StreamThread::~StreamThread() {
   device_->FreeHost(done_);
 }
 
-/// Queues that the stream waits until the call `number` has returned.
+/// Makes the stream wait until call `number` has returned.
 CUresult StreamThread::WaitFor(uint32_t number) const {
-  // The host's memory has one address on both sides.
+  // Pinned memory has the same address on both sides.
   return wait_(stream_, reinterpret_cast<CUdeviceptr>(done_), number, CU_STREAM_WAIT_VALUE_GEQ);
 }
 
 void StreamThread::Call(std::function<void()> function) {
   if (wait_ == nullptr) return host_functions_.Call(stream_, std::move(function));
   const uint32_t number = ++queued_;
-  // Others may wait for the stream, so it goes on in any case.
+  // Others may wait for the stream, so the call is counted even if it throws.
   const auto count = [this, number] {
     std::atomic_ref<uint32_t>(*done_).store(number, std::memory_order_release);
   };

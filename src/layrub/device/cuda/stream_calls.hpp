@@ -9,18 +9,18 @@
 #include <deque>
 #include <functional>
 
-#include "layrub/base/of_process.hpp"
+#include "layrub/base/per_process.hpp"
 #include "layrub/device/copy_lane.hpp"
 #include "layrub/device/cuda/cuda_device.hpp"
 #include "layrub/device/first_error.hpp"
 
-// Functions of the host that a stream calls when it has come so far, and waits for. They may call
-// nothing of CUDA's. One thread at a time queues them.
+// Functions of the host that are queued on a stream. The stream waits until they return. They must
+// not call CUDA. One thread at a time queues them.
 
 namespace layrub {
 
-/// Calls by CUDA's host functions, which take turns in one thread of CUDA's. The streams must be
-/// idle, or have failed, when it ends.
+/// Queues calls by cudaLaunchHostFunc. CUDA makes them one at a time in a thread of its own. The
+/// streams must be idle, or have failed, when this is destroyed.
 class HostFunctions {
  public:
   /// `error` is told what functions throw.
@@ -39,15 +39,15 @@ class HostFunctions {
   static void CUDART_CB Run(void* queued);
 
   FirstError* const error_;
-  std::deque<Queued> queued_;  ///< about in order; a stream that has failed leaves some undone
+  std::deque<Queued> queued_;  ///< roughly in order; a stream that has failed leaves some undone
 };
 
-/// Calls of one stream in a thread of their own, so that those of several streams run at a time. A
-/// host function tells the thread that the stream has come to a call; the thread calls, and counts
-/// in pinned memory, and the stream waits for the count (cuStreamWaitValue32). The thread calls
-/// nothing of CUDA's: it would wait for whoever waits, within CUDA, for this stream. Where the
-/// driver cannot do that, the calls are host functions themselves, and the log says so. The stream
-/// must be idle, or have failed, when it ends.
+/// Makes the calls of one stream in a thread of their own, so that calls of several streams run at
+/// the same time. A host function tells the thread that the stream has come to a call. The thread
+/// makes the call and then counts it in pinned memory, and the stream waits for that count
+/// (cuStreamWaitValue32). The thread never calls CUDA, where it could wait for a thread that waits
+/// for this stream. If the driver has no such wait, the calls are made as host functions, and the
+/// log says so. The stream must be idle, or have failed, when this is destroyed.
 class StreamThread {
  public:
   /// `error` is told what functions throw.
@@ -64,11 +64,11 @@ class StreamThread {
   CudaDevice* const device_;
   const cudaStream_t stream_;
   FirstError* const error_;
-  decltype(&cuStreamWaitValue32) wait_ = nullptr;  ///< null: host functions call
+  decltype(&cuStreamWaitValue32) wait_ = nullptr;  ///< null: calls are host functions
   HostFunctions host_functions_;
-  uint32_t* done_ = nullptr;    ///< pinned: the number of the last call that has returned
-  uint32_t queued_ = 0;         ///< and of the last one that was queued; they wrap around
-  OfProcess<CopyLane> thread_;  ///< last: it uses all of the above
+  uint32_t* done_ = nullptr;     ///< pinned: the number of the last call that has returned
+  uint32_t queued_ = 0;          ///< the number of the last call queued; both numbers wrap around
+  PerProcess<CopyLane> thread_;  ///< last: it uses all of the above
 };
 
 }  // namespace layrub

@@ -7,7 +7,7 @@ namespace layrub {
 class RankCommunicator;
 }
 
-/// What liblayrub_mpi.so has: see layrub::ConnectRanks. The caller owns the result.
+/// The entry point of liblayrub_mpi.so; see layrub::ConnectRanks. The caller owns the result.
 extern "C" __attribute__((visibility("default"))) layrub::RankCommunicator* layrub_connect_mpi(
     std::string* why_not);
 

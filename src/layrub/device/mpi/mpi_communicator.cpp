@@ -1,8 +1,8 @@
 // liblayrub_mpi.so: the processes that mpirun has started together, as a group.
 //
-// One thread makes all calls of MPI, so that MPI needs to know nothing of threads. It never waits
-// in MPI, which would turn in a loop on a core that others compute on: it asks whether what it has
-// begun is done, and sleeps in between, an eighth of the time that it has waited so far.
+// One thread makes all calls of MPI, so MPI needs no support for threads. The thread never waits
+// inside MPI, which would spin on a core that others compute on. It polls its requests and sleeps
+// in between, for an eighth of the time that it has waited so far.
 #include <mpi.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -32,7 +32,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-/// As long as the exchange of a piece usually takes.
+/// The exchange of a piece usually takes no longer than this.
 constexpr auto kLongestTransfer = std::chrono::milliseconds(5);
 
 /// Sleeps for an eighth of the time since it was made, 1 ms at most.
@@ -48,7 +48,7 @@ class Pauses {
   Clock::time_point begin_ = Clock::now();
 };
 
-/// What the thread throws out of a task when the group has failed or the process ends.
+/// Thrown by the thread to leave a task when the group has failed or the process ends.
 struct Stopped {};
 
 class MpiCommunicator final : public RankCommunicator {
@@ -69,14 +69,14 @@ class MpiCommunicator final : public RankCommunicator {
     thread_.join();
   }
 
-  /// Ends the thread, and leaves the group as it is: for a process that ends before its time.
+  /// Ends the thread without leaving the group, for a process that exits early.
   void StopThread() {
     stops_ = true;
     changed_.notify_all();
     thread_.join();
   }
 
-  /// Of this process; null: it is gone, or was never made.
+  /// The communicator of this process. Null before it is made and after it is destroyed.
   static inline std::atomic<MpiCommunicator*> live = nullptr;
 
   int rank() const override { return rank_; }
@@ -125,7 +125,7 @@ class MpiCommunicator final : public RankCommunicator {
   // ---- For any thread ----
 
   void Push(MpiTask task) {
-    // Copies see what has been computed so far, and nothing later.
+    // So that the copies see exactly the values computed so far.
     if (device_ != nullptr) device_->Synchronize();
     {
       const std::lock_guard lock(mutex_);
@@ -139,7 +139,7 @@ class MpiCommunicator final : public RankCommunicator {
     if (failed_) throw GroupFailed(reason_);
   }
 
-  /// With the lock held. `tell`: the others do not know it yet.
+  /// Needs the lock. `tell`: sends the reason to the other members.
   void FailHere(const std::string& reason, bool tell) {
     if (failed_) return;
     reason_ = reason;
@@ -154,7 +154,7 @@ class MpiCommunicator final : public RankCommunicator {
   // ---- The thread ----
 
   void Run() {
-    prctl(PR_SET_TIMERSLACK, 1000UL);  // sleeps as short as they are meant to be
+    prctl(PR_SET_TIMERSLACK, 1000UL);  // so that short sleeps are not prolonged
     Connect();
     while (RunNext()) {
     }
@@ -162,11 +162,11 @@ class MpiCommunicator final : public RankCommunicator {
   }
 
   void Connect() {
-    int provided = 0;  // whatever it is: all calls come from the thread that calls this
+    int provided = 0;  // ignored: this thread makes all calls
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    LookAtMachine();
+    DetectMachine();
     values_.emplace([this](std::vector<MPI_Request>* requests, bool all_are_here) {
       Await(requests, all_are_here);
     });
@@ -178,7 +178,7 @@ class MpiCommunicator final : public RankCommunicator {
     changed_.notify_all();
   }
 
-  void LookAtMachine() {
+  void DetectMachine() {
     MPI_Comm local = MPI_COMM_NULL;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &local);
     MPI_Comm_rank(local, &local_rank_);
@@ -199,7 +199,7 @@ class MpiCommunicator final : public RankCommunicator {
     idle_cores_ = static_cast<int>(std::max<int64_t>(0, online - CPU_COUNT(&used)));
   }
 
-  /// Does what is to be done, or waits a moment. False when the thread is to end.
+  /// Does the next task, or waits a moment. Returns false when the thread must end.
   bool RunNext() {
     MpiTask task;
     {
@@ -246,7 +246,7 @@ class MpiCommunicator final : public RankCommunicator {
 
   void Leave() {
     if (quiet_) return;
-    SendRest();  // the reason of a failure above all
+    SendRest();  // most of all the reason of a failure
     if (stops_) return;
     try {
       std::vector<MPI_Request> all_leave(1);
@@ -254,11 +254,12 @@ class MpiCommunicator final : public RankCommunicator {
       Await(&all_leave, false);
       MPI_Finalize();
     } catch (const Stopped&) {
-      // A process that has failed ends, and mpirun ends the others.
+      // This process has failed and ends; mpirun ends the others.
     }
   }
 
-  /// As MpiValues::Await. While values flow, MPI moves them when it is asked.
+  /// See MpiValues::Await. MPI moves values only while it is called, so this polls without sleeping
+  /// while values flow.
   void Await(std::vector<MPI_Request>* requests, bool all_are_here) {
     const Clock::time_point begin = Clock::now();
     const Pauses pauses;
@@ -275,7 +276,7 @@ class MpiCommunicator final : public RankCommunicator {
     }
   }
 
-  /// Letters go and come. Whether there were any.
+  /// Sends and receives letters. Returns whether there were any.
   bool Serve() {
     if (quiet_) return false;
     {
@@ -294,13 +295,13 @@ class MpiCommunicator final : public RankCommunicator {
     }
   }
 
-  // What the thread alone uses, and what it sets before `connected_`.
+  // Used by the thread only, or set by it before `connected_`.
   int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1, sharers_ = 0, idle_cores_ = 0;
   std::optional<MpiValues> values_;
   std::optional<MpiLetters> letters_;
-  bool quiet_ = false;  ///< MPI is not called any more
-  Pauses idle_;         ///< since there was something to do
-  Mailboxes inbox_;     ///< what has come for this member
+  bool quiet_ = false;  ///< MPI must not be called any more
+  Pauses idle_;         ///< since the thread last had something to do
+  Mailboxes inbox_;     ///< messages received for this member
   Device* device_ = nullptr;
   std::atomic<bool> stops_ = false;
 
@@ -308,7 +309,7 @@ class MpiCommunicator final : public RankCommunicator {
   std::condition_variable changed_;
   bool connected_ = false;
   std::deque<MpiTask> tasks_;
-  bool busy_ = false;  ///< with the first of them
+  bool busy_ = false;  ///< with the first task
   std::list<MpiLetters::Letter> unsent_;
   std::atomic<bool> failed_ = false;
   std::string reason_;
@@ -325,11 +326,11 @@ layrub::RankCommunicator* layrub_connect_mpi(std::string* why_not) {
   int initialized = 0;
   MPI_Initialized(&initialized);
   if (initialized) {
-    *why_not = "This process uses MPI already.";
+    *why_not = "This process already uses MPI.";
     return nullptr;
   }
   MpiCommunicator::live = new MpiCommunicator;
-  // What ends the process by exit leaves the thread in the middle of MPI otherwise.
+  // Otherwise a call of exit would leave the thread inside MPI.
   std::atexit([] {
     if (MpiCommunicator* const live = MpiCommunicator::live.exchange(nullptr)) live->StopThread();
   });

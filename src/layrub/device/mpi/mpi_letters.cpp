@@ -42,7 +42,7 @@ bool MpiLetters::Serve() {
     letter = done ? sending_.erase(letter) : std::next(letter);
   }
   while (Receive()) any = true;
-  GiveSignOfLife();
+  SendSignOfLife();
   return any;
 }
 
@@ -62,27 +62,27 @@ bool MpiLetters::Receive() {
   return true;
 }
 
-// Silence is counted in calls of this function that were a second apart, not by the clock: when all
+// Silence is counted in calls of this function that are a second apart, not by the clock: if all
 // processes are stopped and continued together, none of them counts as silent.
-void MpiLetters::GiveSignOfLife() {
+void MpiLetters::SendSignOfLife() {
   if (Clock::now() < next_sign_) return;
   next_sign_ = Clock::now() + std::chrono::seconds(1);
   const int first = rank_ == 0 ? 1 : 0, end = rank_ == 0 ? size_ : 1;
-  // One of those that miss rank 0 ends all before the others say the same.
-  const int most = RankCommunicator::kMostSilence + (rank_ > 1 ? 1 : 0);
+  // If rank 0 is silent, rank 1 ends all processes before the others report the same.
+  const int most = RankCommunicator::kMaxSilence + (rank_ > 1 ? 1 : 0);
   for (int other = first; other < end; ++other) {
     sending_.push_back({other, kSignOfLife, ""});
-    if (++silence_[static_cast<size_t>(other)] > most) EndAllFor(other);
+    if (++silence_[static_cast<size_t>(other)] > most) AbortBecauseOfSilent(other);
   }
 }
 
-void MpiLetters::EndAllFor(int silent) {
+void MpiLetters::AbortBecauseOfSilent(int silent) {
   std::fprintf(
       stderr,
       "layrub: solver %d of %d (on %s) has not answered for %d seconds: it was stopped, or "
       "its machine cannot be reached. All solvers end.\n",
       silent, size_, &hosts_[static_cast<size_t>(silent) * MPI_MAX_PROCESSOR_NAME],
-      RankCommunicator::kMostSilence);
+      RankCommunicator::kMaxSilence);
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 

@@ -13,10 +13,11 @@
 
 namespace layrub {
 
-/// What processes of a group tell each other besides values. For the thread that calls MPI.
+/// Messages, failures and signs of life between the processes of a group. For the thread that calls
+/// MPI.
 class MpiLetters {
  public:
-  /// The messages of a channel have the tag kMessages and its number.
+  /// The messages of a channel have the tag kMessages plus the channel's number.
   enum Tag : int { kFailure = 1, kSignOfLife, kMessages };
   static Tag TagOf(Channel channel) {
     return static_cast<Tag>(kMessages + static_cast<int>(channel));
@@ -29,29 +30,30 @@ class MpiLetters {
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
-  /// All processes make theirs at the same time. `received` is called for each message and failure.
+  /// Collective: all processes must construct theirs at the same time. Calls `received` for each
+  /// message and failure that arrives.
   explicit MpiLetters(std::function<void(int from, Tag tag, std::string text)> received);
 
-  /// Begins to send letters, in this order, and takes them out of the list.
+  /// Moves the letters out of the list and starts to send them, in this order.
   void Send(std::list<Letter>* letters);
-  /// Goes on with what is sent and receives what has come. Whether there was anything but signs of
-  /// life. Once a second it gives one to rank 0, as that does to all others, and ends all where
-  /// none has come for RankCommunicator::kMostSilence.
+  /// Continues sending, and receives what has arrived. Returns whether there was anything but signs
+  /// of life. Once a second it sends a sign of life to rank 0, and rank 0 sends one to all others.
+  /// If none arrives for RankCommunicator::kMaxSilence seconds, it ends all processes.
   bool Serve();
-  /// Whether all letters are on their way.
+  /// Whether all letters have been sent.
   bool sent() const { return sending_.empty(); }
 
  private:
   bool Receive();
-  void GiveSignOfLife();
-  void EndAllFor(int silent);
+  void SendSignOfLife();
+  void AbortBecauseOfSilent(int silent);
 
   const std::function<void(int, Tag, std::string)> received_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
   std::vector<char> hosts_;  ///< by rank, MPI_MAX_PROCESSOR_NAME characters each
   std::list<Letter> sending_;
-  std::vector<int> silence_;  ///< by rank: seconds since anything came from there
+  std::vector<int> silence_;  ///< by rank: seconds since anything arrived from there
   std::chrono::steady_clock::time_point next_sign_;
 };
 

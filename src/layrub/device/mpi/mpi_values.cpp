@@ -8,7 +8,7 @@
 namespace layrub {
 namespace {
 
-constexpr int64_t kPieceBytes = int64_t{4} << 20;  ///< that are exchanged at a time
+constexpr int64_t kPieceBytes = int64_t{4} << 20;  ///< bytes that are exchanged at a time
 
 enum Tag : int { kPart = 1, kSummed };
 
@@ -17,7 +17,7 @@ MPI_Datatype TypeOf() {
   return sizeof(Number) == sizeof(float) ? MPI_FLOAT : MPI_DOUBLE;
 }
 
-/// The same for tasks that can be done together, and hardly ever for others.
+/// Equal for tasks that match, and almost never for others.
 uint64_t Fingerprint(const MpiTask& task) {
   uint64_t hash = 14695981039346656037u;  // FNV-1a
   const auto add = [&hash](uint64_t number) { hash = (hash ^ number) * 1099511628211u; };
@@ -39,20 +39,20 @@ MpiValues::MpiValues(Await await) : await_(std::move(await)) {
 
 void MpiValues::Do(const MpiTask& task, Device* device) {
   device_ = device;
-  CheckThatAllDo(task);
-  // Neighbours of one element go together.
+  CheckTasksMatch(task);
+  // Neighbouring values of the same element type are exchanged together.
   const auto& values = task.values;
   for (auto begin = values.begin(); begin != values.end();) {
     const auto end = std::find_if(
         begin, values.end(), [&](const Values& each) { return each.element != begin->element; });
     const std::vector<Values> alike(begin, end);
-    begin->element == Element::kFloat ? DoAlike<float>(task.kind, alike)
-                                      : DoAlike<double>(task.kind, alike);
+    begin->element == Element::kFloat ? DoSameElement<float>(task.kind, alike)
+                                      : DoSameElement<double>(task.kind, alike);
     begin = end;
   }
 }
 
-void MpiValues::CheckThatAllDo(const MpiTask& task) {
+void MpiValues::CheckTasksMatch(const MpiTask& task) {
   const uint64_t mine = Fingerprint(task);
   std::vector<uint64_t> all(static_cast<size_t>(size_));
   requests_.resize(1);
@@ -65,10 +65,10 @@ void MpiValues::CheckThatAllDo(const MpiTask& task) {
   }
 }
 
-/// Cuts the values into pieces, in the same way in all members: some values of a large tensor, or
-/// many small tensors, as there are in nets.
+/// Cuts the values into pieces, in the same way in all members. A piece is a range of a large
+/// tensor, or many small tensors together.
 template <typename Number>
-void MpiValues::DoAlike(MpiTask::Kind kind, const std::vector<Values>& values) {
+void MpiValues::DoSameElement(MpiTask::Kind kind, const std::vector<Values>& values) {
   const int64_t most = kPieceBytes / static_cast<int64_t>(sizeof(Number));
   std::vector<Segment<Number>> small;
   int64_t filled = 0;
@@ -97,7 +97,7 @@ template <typename Number>
 void MpiValues::DoPiece(MpiTask::Kind kind, const std::vector<Segment<Number>>& piece,
                         int64_t count) {
   if (piece.size() == 1 && device_ == nullptr) return Exchange(kind, piece[0].first, count);
-  // One after the other in memory of the host.
+  // Gathers the segments one after the other in host memory.
   const size_t bytes = static_cast<size_t>(count) * sizeof(Number);
   if (gathered_.size() < bytes) gathered_.resize(bytes);
   auto* const numbers = reinterpret_cast<Number*>(gathered_.data());
@@ -116,7 +116,7 @@ void MpiValues::DoPiece(MpiTask::Kind kind, const std::vector<Segment<Number>>& 
 
 void MpiValues::Copy(void* to, const void* from, int64_t bytes) const {
   if (device_ != nullptr) {
-    device_->CopyBeside(to, from, bytes);
+    device_->CopyConcurrently(to, from, bytes);
   } else {
     std::memcpy(to, from, static_cast<size_t>(bytes));
   }
@@ -130,7 +130,8 @@ void MpiValues::Exchange(MpiTask::Kind kind, Number* numbers, int64_t count) {
   AwaitRequests();
 }
 
-/// Each member sums a part and gives it to all: as few bytes as can be.
+/// Each member sums one part and sends the result to all others. This sends the fewest bytes
+/// possible.
 template <typename Number>
 void MpiValues::SumPiece(Number* numbers, int64_t count) {
   const int64_t part = (count + size_ - 1) / size_;
@@ -162,8 +163,8 @@ void MpiValues::SumPiece(Number* numbers, int64_t count) {
   AwaitRequests();
 }
 
-/// `sum` has this member's addends, and `received` those of member r from r * part on; adds them
-/// up in the order of ranks.
+/// Adds the addends of all members in the order of ranks. `sum` holds those of this member and
+/// receives the result; `received` holds those of member r from r * part on.
 template <typename Number>
 void MpiValues::AddInOrder(const Number* received, int64_t part, Number* sum, int64_t count) const {
   constexpr int64_t kBlock = 2048;

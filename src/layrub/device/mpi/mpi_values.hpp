@@ -19,16 +19,16 @@ struct MpiTask {
 /// Broadcasts and sums over the processes of a group. For the thread that calls MPI.
 class MpiValues {
  public:
-  /// Returns when the requests are done, or throws. `all_are_here`: no process has yet to come
-  /// before values flow.
+  /// Returns when the requests are done, or throws. `all_are_here`: all processes have begun the
+  /// task, so values flow without waiting for anyone.
   using Await = std::function<void(std::vector<MPI_Request>* requests, bool all_are_here)>;
 
-  /// All processes make theirs at the same time.
+  /// Collective: all processes must construct theirs at the same time.
   explicit MpiValues(Await await);
 
-  /// Does the task with the values of all processes, those of this one on `device` (null: in memory
-  /// of the host). Sums are made in the order of ranks. Throws GroupFailed where the processes have
-  /// tasks that do not match, and what Await throws.
+  /// Does the task together with all other processes. The values of this process are on `device`
+  /// (null: in memory of the host). Sums are added in the order of ranks. Throws GroupFailed if the
+  /// tasks of the processes do not match, and whatever Await throws.
   void Do(const MpiTask& task, Device* device);
 
   MPI_Comm comm() const { return comm_; }
@@ -40,10 +40,10 @@ class MpiValues {
     int64_t count;
   };
 
-  void CheckThatAllDo(const MpiTask& task);
+  void CheckTasksMatch(const MpiTask& task);
   void AwaitRequests() { await_(&requests_, true); }
   template <typename Number>
-  void DoAlike(MpiTask::Kind kind, const std::vector<Values>& values);
+  void DoSameElement(MpiTask::Kind kind, const std::vector<Values>& values);
   template <typename Number>
   void DoPiece(MpiTask::Kind kind, const std::vector<Segment<Number>>& piece, int64_t count);
   template <typename Number>
@@ -59,7 +59,7 @@ class MpiValues {
   int rank_ = 0, size_ = 1;
   Device* device_ = nullptr;
   std::vector<MPI_Request> requests_;
-  std::vector<char> gathered_, parts_;  ///< values of a piece, and what others have sent of it
+  std::vector<char> gathered_, parts_;  ///< a piece's values, and parts of it sent by others
 };
 
 }  // namespace layrub

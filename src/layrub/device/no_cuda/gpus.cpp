@@ -12,12 +12,12 @@ int GpuCount() { return 0; }
 Device& Gpu(int) { throw std::logic_error("Gpu: there is none"); }
 
 Group ConnectGpus(const std::vector<Device*>&, std::string* why_not) {
-  *why_not = WhyNoGpu();
+  *why_not = NoGpuReason();
   return {};
 }
 
 bool HasNccl() { return false; }
 
-std::string WhyNoGpu() { return "Cannot use GPU in CPU-only Caffe: check mode."; }
+std::string NoGpuReason() { return "Cannot use GPU in CPU-only Caffe: check mode."; }
 
 }  // namespace layrub

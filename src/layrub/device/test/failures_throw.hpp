@@ -8,8 +8,8 @@
 
 namespace layrub::testing {
 
-/// While it lives, failures (failure.hpp) of all threads are exceptions with their messages. One at
-/// a time.
+/// While it exists, failures (failure.hpp) of all threads throw std::runtime_error with their
+/// message. Only one may exist at a time.
 class FailuresThrow {
  public:
   FailuresThrow() {
@@ -21,7 +21,7 @@ class FailuresThrow {
   FailuresThrow& operator=(const FailuresThrow&) = delete;
 };
 
-/// The message of the failure that ends `action`, in this thread; empty if none does.
+/// Returns the message of the failure that ends `action` in this thread, or "" if there is none.
 template <typename Action>
 std::string FailureOf(const Action& action) {
   const FailuresThrow scope;

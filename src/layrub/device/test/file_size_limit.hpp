@@ -6,7 +6,7 @@
 
 namespace layrub::testing {
 
-/// Files may not become longer than `bytes` while it lives; the signal for that is ignored.
+/// While it exists, files cannot grow beyond `bytes`, and the signal for that (SIGXFSZ) is ignored.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {

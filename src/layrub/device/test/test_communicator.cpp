@@ -10,7 +10,7 @@
 namespace layrub {
 namespace {
 
-constexpr int64_t kCount = 40000;  // more than are summed at a time
+constexpr int64_t kCount = 40000;  // more values than are summed at a time
 
 /// Runs `body` for each member in a thread of its own.
 void ForEach(Group* group, const std::function<void(Communicator*)>& body) {
@@ -48,7 +48,7 @@ TEST(Communicator, BroadcastsTheValuesOfRank0) {
   EXPECT_EQ(values[1], values[0]);
 }
 
-TEST(Communicator, ReturnsBeforeTheOthersHaveCome) {
+TEST(Communicator, SumReturnsBeforeTheOtherMembersCallIt) {
   Group group = ConnectThreads(std::vector<Device*>(2));
   float values[2] = {1, 2};
   group[0]->Sum({{&values[0], 1}});
@@ -61,7 +61,7 @@ TEST(Communicator, ReturnsBeforeTheOthersHaveCome) {
   EXPECT_EQ(values[1], 6);
 }
 
-TEST(Communicator, AloneLeavesValuesAsTheyAre) {
+TEST(Communicator, SingleMemberLeavesValuesUnchanged) {
   Group group = ConnectThreads(std::vector<Device*>(1));
   float value = 3;
   group[0]->Sum({{&value, 1}});
@@ -69,7 +69,7 @@ TEST(Communicator, AloneLeavesValuesAsTheyAre) {
   EXPECT_EQ(value, 3);
 }
 
-TEST(Communicator, SumsWhatIsOnDevices) {
+TEST(Communicator, SumsValuesOnDevices) {
   const std::unique_ptr<Device> devices[] = {MakeEmulatedDevice(1 << 20),
                                              MakeEmulatedDevice(1 << 20)};
   Group group = ConnectThreads({devices[0].get(), devices[1].get(), nullptr});
@@ -110,7 +110,7 @@ TEST(Communicator, AnAbortEndsAllWaits) {
   EXPECT_EQ(ended, 3);
 }
 
-TEST(Communicator, CarriesMessagesInTheirOrderUntilTheGroupFails) {
+TEST(Communicator, DeliversMessagesInOrderUntilTheGroupFails) {
   Group group = ConnectThreads(std::vector<Device*>(3));
   EXPECT_EQ(group[0]->Receive(1, 0), std::nullopt);
   group[1]->Send(0, "one");

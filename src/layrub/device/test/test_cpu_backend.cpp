@@ -15,7 +15,7 @@
 #include "layrub/device/backend.hpp"
 #include "layrub/device/copy_lane.hpp"
 
-// Impossible sizes are asked for on purpose: the sanitizers' allocators shall say no as malloc
+// Impossible sizes are requested on purpose: the sanitizers' allocators must return null as malloc
 // does.
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
@@ -52,7 +52,7 @@ TEST(CpuBackend, CountsAlignedBytesOfEachTier) {
   EXPECT_EQ(backend->Allocated(Tier::kHost), 0);
 }
 
-TEST(CpuBackend, DiscardGivesPagesBackAndLeavesTheNeighboursAlone) {
+TEST(CpuBackend, DiscardReturnsOnlyThePagesInTheRange) {
   const auto backend = MakeCpuBackend();
   constexpr int64_t kBytes = int64_t{1} << 20, kBegin = 100, kEnd = kBytes - 100;
   char* const device = static_cast<char*>(backend->Allocate(Tier::kDevice, kBytes));
@@ -61,7 +61,7 @@ TEST(CpuBackend, DiscardGivesPagesBackAndLeavesTheNeighboursAlone) {
   backend->Discard(device + kBegin, kEnd - kBegin);
   EXPECT_EQ(std::count(device, device + kBegin, 7), kBegin);
   EXPECT_EQ(std::count(device + kEnd, device + kBytes, 7), kBytes - kEnd);
-  EXPECT_EQ(device[kBytes / 2], 0);  // a page that is new
+  EXPECT_EQ(device[kBytes / 2], 0);  // a new page
   std::memset(device, 8, kBytes);
   EXPECT_EQ(std::count(device, device + kBytes, 8), kBytes);
   backend->Discard(device, 0);
@@ -88,7 +88,7 @@ TEST(CpuBackend, GivesUniquePointersForZeroBytes) {
   backend->Free(Tier::kDevice, b);
 }
 
-TEST(CpuBackend, RefusesMemoryThatIsNotItsOwn) {
+TEST(CpuBackend, RefusesToFreeMemoryOfOthers) {
   const auto backend = MakeCpuBackend();
   int stranger = 0;
   EXPECT_THROW(backend->Free(Tier::kDevice, &stranger), std::invalid_argument);
@@ -141,14 +141,14 @@ TEST(CpuBackend, OneLaneWaitsForTheOther) {
     backend->Wait(Lane::kLoad, backend->Record(Lane::kSave));
     backend->Copy(Lane::kLoad, back.data(), host.data(), BytesOf(device));
     const Event loaded = backend->Record(Lane::kLoad);
-    // The next round writes `host` again: only after it has been read.
+    // The next round may write `host` only after it has been read.
     backend->Wait(Lane::kSave, loaded);
     backend->Wait(Lane::kCompute, loaded);
     ASSERT_EQ(back, device);
   }
 }
 
-TEST(CpuBackend, ALaneHeldUpDoesNotHoldUpTheCaller) {
+TEST(CpuBackend, ABlockedLaneDoesNotBlockTheCaller) {
   const auto backend = MakeCpuBackend();
   int from = 5, to = 0;
   backend->Wait(Lane::kSave, {Lane::kLoad, 1});  // nothing is queued on the load lane yet
@@ -181,7 +181,7 @@ TEST(CpuBackend, EventTimesAreInOrder) {
   EXPECT_TRUE(std::isnan(backend->SecondsOf({Lane::kCompute, 1000})));
 }
 
-TEST(CpuBackend, WaitingForWhatHasHappenedReturnsAtOnce) {
+TEST(CpuBackend, WaitingForAPastEventReturnsAtOnce) {
   const auto backend = MakeCpuBackend();
   backend->Wait(Lane::kCompute, Event{});
   backend->Wait(Lane::kSave, Event{});
@@ -191,7 +191,7 @@ TEST(CpuBackend, WaitingForWhatHasHappenedReturnsAtOnce) {
   EXPECT_FALSE(std::isnan(backend->SecondsOf(backend->Record(Lane::kCompute))));
 }
 
-TEST(CpuBackend, DoesWhatIsPendingBeforeItGoes) {
+TEST(CpuBackend, FinishesPendingCopiesWhenDestroyed) {
   for (int round = 0; round < 50; ++round) {
     std::vector<int> values = Numbers(1 << 14, round), saved(1 << 14), loaded(1 << 14);
     {

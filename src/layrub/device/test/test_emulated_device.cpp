@@ -14,7 +14,7 @@ class EmulatedDeviceTest : public ::testing::Test {
   const std::unique_ptr<Device> device_ = MakeEmulatedDevice(1 << 20);
 };
 
-TEST_F(EmulatedDeviceTest, CopiesThereBackAndWithin) {
+TEST_F(EmulatedDeviceTest, CopiesToFromAndWithinTheDevice) {
   const std::vector<int> sent = {1, 2, 3, 4};
   const int64_t bytes = 4 * sizeof(int);
   void* first = device_->Allocate(bytes);
@@ -23,13 +23,13 @@ TEST_F(EmulatedDeviceTest, CopiesThereBackAndWithin) {
   device_->Copy(second, first, bytes);
   device_->Zero(first, bytes);
   std::vector<int> received(4);
-  device_->CopyBeside(received.data(), second, bytes);
+  device_->CopyConcurrently(received.data(), second, bytes);
   EXPECT_EQ(received, sent);
   device_->Copy(received.data(), first, bytes);
   EXPECT_EQ(received, std::vector<int>(4));
 }
 
-TEST_F(EmulatedDeviceTest, IsOutOfReachOfTheHost) {
+TEST_F(EmulatedDeviceTest, HostCannotAccessItOutsideKernels) {
   int* memory = static_cast<int*>(device_->Allocate(sizeof(int)));
   EXPECT_DEATH(*static_cast<volatile int*>(memory) = 1, "");
   device_->BeginKernel();
@@ -41,7 +41,7 @@ TEST_F(EmulatedDeviceTest, IsOutOfReachOfTheHost) {
   EXPECT_DEATH(received = *static_cast<volatile int*>(memory), "");
 }
 
-TEST_F(EmulatedDeviceTest, HasSoManyBytesAndNoMore) {
+TEST_F(EmulatedDeviceTest, AllocatesNoMoreThanItsBytes) {
   const int64_t half = device_->total_bytes() / 2;
   void* first = device_->Allocate(half);
   void* second = device_->Allocate(half);
@@ -54,7 +54,7 @@ TEST_F(EmulatedDeviceTest, HasSoManyBytesAndNoMore) {
   EXPECT_NE(device_->Allocate(2 * half), nullptr) << "free neighbours become one range";
 }
 
-TEST(EmulatedDevice, TellsWhatIsGoneOfItsMemory) {
+TEST(EmulatedDevice, ReportsItsMemoryUse) {
   const int64_t context = 4096;
   const std::unique_ptr<Device> device = MakeEmulatedDevice(1 << 20, context);
   EXPECT_EQ(device->free_bytes(), (1 << 20) - context);
@@ -67,7 +67,7 @@ TEST(EmulatedDevice, TellsWhatIsGoneOfItsMemory) {
   EXPECT_THROW(MakeEmulatedDevice(1 << 10, 1 << 20), std::invalid_argument);
 }
 
-TEST_F(EmulatedDeviceTest, ItsPoolGivesZeros) {
+TEST_F(EmulatedDeviceTest, PoolMemoryIsZero) {
   void* dirty = device_->pool().Allocate(1000);
   const std::vector<char> ones(1000, 1);
   device_->Copy(dirty, ones.data(), 1000);
@@ -77,7 +77,7 @@ TEST_F(EmulatedDeviceTest, ItsPoolGivesZeros) {
   EXPECT_EQ(received, std::vector<char>(1000));
 }
 
-TEST_F(EmulatedDeviceTest, ItsBackendMovesBytesBetweenTheTiers) {
+TEST_F(EmulatedDeviceTest, BackendCopiesBetweenTheTiers) {
   const auto backend = device_->MakeBackend(::testing::TempDir());
   for (const Tier tier : {Tier::kHost, Tier::kFile}) {
     EXPECT_EQ(backend->device(), device_.get());
@@ -104,9 +104,9 @@ TEST_F(EmulatedDeviceTest, ItsBackendMovesBytesBetweenTheTiers) {
 }
 
 #ifdef CPU_ONLY
-TEST(Gpus, AreNoneInABuildWithoutThem) {
+TEST(Gpus, AreNotInACpuOnlyBuild) {
   EXPECT_EQ(GpuCount(), 0);
-  EXPECT_EQ(WhyNoGpu(), "Cannot use GPU in CPU-only Caffe: check mode.");
+  EXPECT_EQ(NoGpuReason(), "Cannot use GPU in CPU-only Caffe: check mode.");
 }
 #endif
 

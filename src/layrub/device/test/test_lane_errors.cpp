@@ -1,4 +1,4 @@
-// What goes wrong in the thread of a lane is thrown to the thread that waits for it.
+// Errors in the thread of a lane are thrown in the thread that waits for the lane.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 namespace layrub {
 namespace {
 
-TEST(LaneErrors, ACopyThatFailsIsToldToWhoWaitsAndNothingIsCopiedAfterIt) {
+TEST(LaneErrors, FailedCopyThrowsToTheWaiterAndStopsLaterCopies) {
   int copies = 0;
   CopyLane lane([&](void*, const void*, int64_t) {
     if (++copies == 2) throw std::runtime_error("the disk is gone");
@@ -30,7 +30,7 @@ TEST(LaneErrors, ACopyThatFailsIsToldToWhoWaitsAndNothingIsCopiedAfterIt) {
   for (int i = 0; i < 2; ++i) EXPECT_THROW(lane.Rethrow(), std::runtime_error);
 }
 
-TEST(LaneErrors, EitherLaneEndsTheWorkOfABackend) {
+TEST(LaneErrors, FailureOnAnyCopyLaneStopsTheBackend) {
   const auto fail = [] { throw std::runtime_error("no memory"); };
   for (const Lane failing : {Lane::kSave, Lane::kLoad}) {
     for (const Lane waited : {Lane::kSave, Lane::kLoad}) {
@@ -43,7 +43,7 @@ TEST(LaneErrors, EitherLaneEndsTheWorkOfABackend) {
   }
 }
 
-TEST(LaneErrors, ASpillFileThatCannotBeWrittenIsNamed) {
+TEST(LaneErrors, NamesASpillFileThatCannotBeWritten) {
   const testing::FailuresThrow throws;  // in the lane's thread too
   char folder[] = "/tmp/lane_errors.XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);

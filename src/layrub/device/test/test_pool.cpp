@@ -13,7 +13,7 @@
 #include "layrub/device/pool.hpp"
 #include "layrub/placement/ir/graph.hpp"
 
-// Impossible sizes are asked for on purpose: the sanitizers' allocators shall say no as malloc
+// Impossible sizes are requested on purpose: the sanitizers' allocators must return null as malloc
 // does.
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
@@ -26,7 +26,7 @@ bool AllZero(const void* memory, int64_t bytes) {
   return std::all_of(begin, begin + bytes, [](char c) { return c == 0; });
 }
 
-TEST(Pool, ZeroesAlsoWhatItGivesAgain) {
+TEST(Pool, ZeroesReusedMemory) {
   Pool pool;
   void* first = pool.Allocate(5000);
   ASSERT_NE(first, nullptr);
@@ -117,7 +117,7 @@ TEST(Pool, ServesSeveralThreads) {
   EXPECT_LE(pool.peak(), 4 * Aligned(20000) * 9 / 8);
 }
 
-TEST(Pool, TheOneOfTheCpuServesAChildThatIsForkedWhileAThreadAllocates) {
+TEST(Pool, CpuPoolWorksInAChildForkedWhileAThreadAllocates) {
   std::atomic<bool> ends = false;
   std::thread busy([&ends] {
     while (!ends) Pool::Cpu().Free(Pool::Cpu().Allocate(64));
@@ -126,7 +126,7 @@ TEST(Pool, TheOneOfTheCpuServesAChildThatIsForkedWhileAThreadAllocates) {
   for (int i = 0; i < 100 && failed == 0; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(10);  // a lock that nobody opens
+      alarm(10);  // ends the child if a lock is never released
       Pool::Cpu().Free(Pool::Cpu().Allocate(64));
       _exit(0);
     }
@@ -137,7 +137,7 @@ TEST(Pool, TheOneOfTheCpuServesAChildThatIsForkedWhileAThreadAllocates) {
   EXPECT_EQ(failed, 0);
 }
 
-TEST(Pool, TheOneOfTheCpuIsAlwaysTheSame) { EXPECT_EQ(&Pool::Cpu(), &Pool::Cpu()); }
+TEST(Pool, CpuReturnsTheSamePoolEachTime) { EXPECT_EQ(&Pool::Cpu(), &Pool::Cpu()); }
 
 }  // namespace
 }  // namespace layrub

@@ -45,7 +45,7 @@ int64_t ResidentBytes() {
   return resident * 4096;
 }
 
-/// How much more the process holds after `bytes` have gone to `tier` and back.
+/// Returns by how many bytes the process has grown after `bytes` were copied to `tier` and back.
 int64_t GrowthAfterMoving(Backend* backend, Tier tier, int64_t bytes) {
   constexpr int64_t kChunk = 1 << 20;
   std::vector<char> device = Pattern(kChunk, 1);
@@ -65,7 +65,7 @@ int64_t GrowthAfterMoving(Backend* backend, Tier tier, int64_t bytes) {
   return growth;
 }
 
-TEST_F(SpillFileTest, GivesBackWhatWasWrittenAnywhereInIt) {
+TEST_F(SpillFileTest, ReadsBackWhatWasWrittenAtAnyOffset) {
   for (const std::string& path : {folder_, folder_ + "/file"}) {
     SpillFile tier(path);
     auto* one = static_cast<char*>(tier.Allocate(1000));
@@ -86,8 +86,8 @@ TEST_F(SpillFileTest, GivesBackWhatWasWrittenAnywhereInIt) {
   }
 }
 
-/// Copies of any length from and to any place, past the system's cache, change no byte beside them.
-TEST_F(SpillFileTest, OfALargeFileCopiesOfAnyLengthChangeNothingBesideThem) {
+/// Direct copies (past the system's cache) of any length and offset change no other bytes.
+TEST_F(SpillFileTest, UnalignedCopiesOfALargeFileChangeNoOtherBytes) {
   constexpr int64_t kBytes = 5 << 20;
   SpillFile tier(folder_, /*large=*/0);
   auto* file = static_cast<char*>(tier.Allocate(kBytes));
@@ -109,7 +109,7 @@ TEST_F(SpillFileTest, OfALargeFileCopiesOfAnyLengthChangeNothingBesideThem) {
   tier.Free(file);
 }
 
-TEST_F(SpillFileTest, HasNoNameFromTheStart) {
+TEST_F(SpillFileTest, IsUnlinkedAtOnce) {
   SpillFile tier(folder_), named(folder_ + "/file");
   void* memory = tier.Allocate(100);
   EXPECT_TRUE(FolderIsEmpty());
@@ -119,7 +119,7 @@ TEST_F(SpillFileTest, HasNoNameFromTheStart) {
   EXPECT_NE(tier.Allocate(0), memory);
 }
 
-TEST_F(SpillFileTest, HoldsNoMemoryOfTheProcess) {
+TEST_F(SpillFileTest, TakesNoMemoryOfTheProcess) {
   constexpr int64_t kBytes = 64 << 20;
   EXPECT_GT(GrowthAfterMoving(MakeCpuBackend().get(), Tier::kHost, kBytes), kBytes * 3 / 4);
   EXPECT_LT(GrowthAfterMoving(MakeCpuBackend(folder_).get(), Tier::kFile, kBytes), kBytes / 4);
@@ -141,7 +141,7 @@ TEST_F(SpillFileTest, SaysWhatIsWrongWithThePath) {
             "Cannot make the spill file " + folder_ + "/precious: File exists");
 }
 
-TEST_F(SpillFileTest, SaysThatTheDiskHasNotEnough) {
+TEST_F(SpillFileTest, SaysThatTheDiskIsFull) {
   SpillFile tier(folder_);
   const std::string said = testing::FailureOf([&] { tier.Allocate(int64_t{1} << 55); });
   const std::string needs = "The disk is full: the spill file " + folder_ +
@@ -151,11 +151,11 @@ TEST_F(SpillFileTest, SaysThatTheDiskHasNotEnough) {
   EXPECT_TRUE(FolderIsEmpty());
 }
 
-TEST_F(SpillFileTest, SaysThatTheFileMayNotBeSoLarge) {
+TEST_F(SpillFileTest, SaysThatTheFileIsTooLarge) {
   SpillFile tier(folder_);
   const testing::FileSizeLimit limit(65536);
   EXPECT_EQ(testing::FailureOf([&] { tier.Allocate(1 << 20); }),
-            "Cannot take room on the disk: the spill file " + folder_ +
+            "Cannot reserve disk space: the spill file " + folder_ +
                 " needs 1.0 MiB (1048576 bytes): File too large");
   EXPECT_TRUE(FolderIsEmpty());
 }

@@ -20,7 +20,8 @@ int Half(const Layout& layout, size_t level, int rank) {
   return (rank >> (layout.levels.size() - 1 - level)) & 1;
 }
 
-/// Whether a device has index `i` of dimension `d`: halving by halving, of the piece that i is in.
+/// Whether a device has index `i` of dimension `d`. Halves the joined array that has i once for
+/// each level that cuts it.
 bool Has(const Layout& layout, int d, int64_t i, int rank) {
   int64_t begin = 0, end = layout.dims[d];
   if (d < static_cast<int>(layout.joined.size()) && !layout.joined[d].empty()) {
@@ -38,7 +39,8 @@ bool Has(const Layout& layout, int d, int64_t i, int rank) {
   return begin <= i && i < end;
 }
 
-/// For each number of the whole array, in order, what a device has it as; -1: not at all.
+/// For each number of the whole array, in order, its index in what a device has; -1: the device
+/// does not have it.
 Array Places(const Layout& layout, int rank) {
   Array places;
   int64_t next = 0;
@@ -54,7 +56,7 @@ Array Places(const Layout& layout, int rank) {
   return places;
 }
 
-/// What each device has of `value`: where it has a summand, any, but so that they add up.
+/// Returns what each device has of `value`. Summands are arbitrary, but add up to it.
 std::vector<Array> Spread(const Layout& layout, const Array& value) {
   std::vector<Array> all;
   for (int rank = 0; rank < layout.devices(); ++rank) {
@@ -73,8 +75,8 @@ std::vector<Array> Spread(const Layout& layout, const Array& value) {
     }
     all.push_back(own);
   }
-  // Cut out what each has. Summands of a device that has other bits on levels that are cut differ,
-  // which is why these come last.
+  // Cut out what each has. This comes last because summands differ between devices with different
+  // bits on levels that are cut.
   std::vector<Array> result;
   for (int rank = 0; rank < layout.devices(); ++rank) {
     const Array places = Places(layout, rank);
@@ -87,12 +89,12 @@ std::vector<Array> Spread(const Layout& layout, const Array& value) {
   return result;
 }
 
-/// The value that the devices have together; none where two of them disagree.
+/// Returns the value that the devices have together, or nothing if two of them disagree.
 Array Together(const Layout& layout, const std::vector<Array>& parts) {
   const size_t count = static_cast<size_t>(Product(layout.dims));
   Array value;
   for (size_t n = 0; n < count; ++n) {
-    // By the bits of levels that are no sum: each must give the same.
+    // Sums by the bits of the levels that are no sum. All must be equal.
     std::map<int, int64_t> sums;
     for (int rank = 0; rank < layout.devices(); ++rank) {
       int others = rank;
@@ -148,7 +150,7 @@ Layout ArbitraryLayout(const std::vector<int64_t>& dims,
   return layout;
 }
 
-TEST(Layout, AnyLayoutBecomesAnyOtherWithTheSameValue) {
+TEST(Layout, TransfersBetweenAnyTwoLayoutsKeepTheValue) {
   EXPECT_TRUE(rc::check([] {
     const int levels = *rc::gen::inRange(1, 4);
     std::vector<std::vector<int64_t>> joined{{}, {4, 8}};
@@ -169,7 +171,7 @@ TEST(Layout, AnyLayoutBecomesAnyOtherWithTheSameValue) {
   }));
 }
 
-TEST(Layout, OfADeviceIsTheRangesThatHalvingGivesIt) {
+TEST(Layout, RangesOfADeviceAreThoseOfRepeatedHalving) {
   EXPECT_TRUE(rc::check([] {
     const std::vector<int64_t> dims{8, 12};
     const Layout layout = ArbitraryLayout(dims, {{}, {4, 8}}, 3, true);
@@ -191,9 +193,9 @@ TEST(Layout, OfADeviceIsTheRangesThatHalvingGivesIt) {
 
 Layout OfOneLevel(Level level) { return {{8, 6}, {}, {level}}; }
 
-TEST(MostReceived, IsWhatTheLayoutsDiffer) {
+TEST(MaxReceived, CountsWhatADeviceDoesNotHaveYet) {
   const auto received = [](Level from, Level to) {
-    return MostReceived(OfOneLevel(from), OfOneLevel(to));
+    return MaxReceived(OfOneLevel(from), OfOneLevel(to));
   };
   EXPECT_EQ(0, received(Cut(0), Cut(0)));
   EXPECT_EQ(12, received(Cut(0), Cut(1)));
@@ -204,10 +206,10 @@ TEST(MostReceived, IsWhatTheLayoutsDiffer) {
   EXPECT_EQ(0, received(PartGradient(), Part()));
 }
 
-TEST(MostReceived, OfASumOnManyDevicesIsNoMoreThanTwiceTheArray) {
+TEST(MaxReceived, IsLessThanTwiceTheArrayForASum) {
   const Layout part{{64, 6}, {}, {Part(), Part(), Part()}};
   const Layout whole{{64, 6}, {}, {Whole(), Whole(), Whole()}};
-  EXPECT_EQ(2 * 64 * 6 * 7 / 8, MostReceived(part, whole));
+  EXPECT_EQ(2 * 64 * 6 * 7 / 8, MaxReceived(part, whole));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace layrub::partition {
 namespace {
 
-/// A net of products of matrices, one after the other, with branches that are added.
+/// A random net of matrix products and of sums of branches.
 class ArbitraryNetwork {
  public:
   static Network Make() {
@@ -82,7 +82,8 @@ void ForEachChoice(const Network& network, const Use& use, std::vector<int> axes
     ForEachChoice(network, use, axes);
 }
 
-/// What the search counts: each operation's inputs, as no exchange serves two.
+/// The bytes that the search counts: those of each operation's inputs, as if no exchange served
+/// two.
 int64_t CountedBytes(const Network& network, const Partition& partition) {
   int64_t bytes = 0;
   for (size_t o = 0; o < network.operations.size(); ++o) {
@@ -103,7 +104,7 @@ int64_t CountedBytes(const Network& network, const Partition& partition) {
 TEST(Search, FindsTheFewestBytesOnALevel) {
   EXPECT_TRUE(rc::check([] {
     const Network network = ArbitraryNetwork::Make();
-    Wish wish;
+    SearchGoal wish;
     wish.cut_all = *rc::gen::arbitrary<bool>();
     const Partition best = Search(network, 1, wish);
     const int64_t fewest = CountedBytes(network, best);
@@ -112,7 +113,7 @@ TEST(Search, FindsTheFewestBytesOnALevel) {
       for (size_t o = 0; wish.cut_all && o < axes.size(); ++o) {
         if (axes[o] < 0 && !network.operations[o].axes.empty()) return;
       }
-      Wish forced = wish;
+      SearchGoal forced = wish;
       forced.allows = [&](int, int op, int axis) { return axes[op] == axis; };
       const Partition other = Search(network, 1, forced);
       RC_ASSERT(other.axes[0] == axes);
@@ -123,10 +124,10 @@ TEST(Search, FindsTheFewestBytesOnALevel) {
   }));
 }
 
-TEST(Search, CutsEveryLayerWhereThatIsWanted) {
+TEST(Search, CutsEveryLayerIfAsked) {
   EXPECT_TRUE(rc::check([] {
     const Network network = ArbitraryNetwork::Make();
-    Wish wish;
+    SearchGoal wish;
     wish.cut_all = true;
     const Partition partition = Search(network, 2, wish);
     for (size_t o = 1; o < network.operations.size(); ++o) RC_ASSERT(partition.axes[0][o] >= 0);
@@ -136,7 +137,7 @@ TEST(Search, CutsEveryLayerWhereThatIsWanted) {
 TEST(Search, DividesExtentsEvenlyOnAllLevels) {
   EXPECT_TRUE(rc::check([] {
     const Network network = ArbitraryNetwork::Make();
-    Wish wish;
+    SearchGoal wish;
     wish.cut_all = true;
     const Partition partition = Search(network, 3, wish);
     for (size_t o = 0; o < network.operations.size(); ++o) {
@@ -153,8 +154,9 @@ TEST(Search, DividesExtentsEvenlyOnAllLevels) {
   }));
 }
 
-TEST(Search, LetsLargeParametersBeCutAndSmallOnesCopied) {
-  // Eight items of 8 numbers; a parameter of 8 x 1024 and one of 8 x 8.
+TEST(Search, CutsLargeParametersRatherThanItems) {
+  // Eight items, and parameters of 1024 x 8 and 8 x 1024. To cut the items would exchange the
+  // gradients of both.
   Network network;
   network.values = {{"a", {8, 8}, {}, 256, false},
                     {"b", {8, 1024}, {}, 32768, true},
@@ -171,7 +173,7 @@ TEST(Search, LetsLargeParametersBeCutAndSmallOnesCopied) {
   Operation source;
   source.outputs = {0};
   network.operations = {source, product(0, 1, 8, 1024), product(1, 2, 1024, 8)};
-  Wish wish;
+  SearchGoal wish;
   wish.cut_all = true;
   const Partition partition = Search(network, 1, wish);
   EXPECT_EQ(1, partition.axes[0][1]);  // out, and then in: only the sum of c is exchanged

@@ -37,9 +37,9 @@ Checker::Checker(const Graph& graph, const Plan& plan, const Budget& budget)
   if (!std::is_sorted(plan.homes.begin(), plan.homes.end(), in_order))
     Object("they are not in order of tensors");
   for (const Step& step : plan.steps) {
-    const Form* form = ChosenForm(step);
-    if (form == nullptr) continue;
-    for (TensorId tensor : form->reads) read_[tensor] = true;
+    const Variant* variant = ChosenVariant(step);
+    if (variant == nullptr) continue;
+    for (TensorId tensor : variant->reads) read_[tensor] = true;
   }
 }
 
@@ -53,13 +53,14 @@ std::vector<std::string> Checker::Run() {
   return std::move(objections_);
 }
 
-/// The form that an operation's step asks for, or null: not an operation, or there is no such form.
-const Form* Checker::ChosenForm(const Step& step) const {
+/// The variant that a Run step asks for; null for other steps, or if there is no such variant.
+const Variant* Checker::ChosenVariant(const Step& step) const {
   if (step.kind != StepKind::kRun || step.op < 0 || step.op >= static_cast<OpId>(graph_.ops.size()))
     return nullptr;
-  const std::vector<Form>& forms = graph_.ops[step.op].forms;
-  return step.form >= 0 && step.form < static_cast<int32_t>(forms.size()) ? &forms[step.form]
-                                                                          : nullptr;
+  const std::vector<Variant>& variants = graph_.ops[step.op].variants;
+  return step.variant >= 0 && step.variant < static_cast<int32_t>(variants.size())
+             ? &variants[step.variant]
+             : nullptr;
 }
 
 /// "step 12 (offload conv1)".
@@ -115,7 +116,7 @@ void Checker::CheckStep() {
   }
 }
 
-/// Its ids are those of the graph, and its bytes are some of its tensor's.
+/// Whether the ids of the step exist in the graph, and its bytes in its tensor. Objects if not.
 bool Checker::HasValidIds(const Step& step) {
   const auto is_tensor = [this](TensorId id) {
     return id >= 0 && id < static_cast<TensorId>(graph_.tensors.size());
@@ -135,10 +136,10 @@ bool Checker::HasValidIds(const Step& step) {
       if (static_cast<int32_t>(step.lane) < kLanes) return true;
       break;
     case StepKind::kRun:
-      if (ChosenForm(step) != nullptr) return true;
+      if (ChosenVariant(step) != nullptr) return true;
       break;
   }
-  Object("names a tensor, tier, lane, operation or form that does not exist");
+  Object("names a tensor, tier, lane, operation or variant that does not exist");
   return false;
 }
 
@@ -178,8 +179,8 @@ void Checker::CheckAlloc(const Step& step) {
         {std::min(added.begin, before.has.begin), std::max(added.end, before.has.end)}, before);
 }
 
-/// The tensor gets a range for `has` of its bytes, with byte 0 at `offset`; it holds what `before`
-/// held.
+/// Gives the tensor a range for the bytes `has`, with its byte 0 at `offset`. The range holds what
+/// `before` held.
 void Checker::Place(Memory& memory, TensorId tensor, int64_t offset, const Span& has,
                     const Range& before) {
   const int64_t bytes = BytesAt(offset + has.begin, memory, has.end - has.begin);
@@ -190,8 +191,7 @@ void Checker::Place(Memory& memory, TensorId tensor, int64_t offset, const Span&
   range.of = before.of;
 }
 
-/// The bytes of the range that begins at `offset` and is to have `bytes`; 0 (and said) where it may
-/// not lie.
+/// Returns `bytes` if a range of that size may begin at `offset`. Otherwise objects and returns 0.
 int64_t Checker::BytesAt(int64_t offset, const Memory& memory, int64_t bytes) {
   const std::string range = "[" + std::to_string(offset) + ", +" + std::to_string(bytes) + ")";
   if (offset % kAlignment != 0) Object("offset " + std::to_string(offset) + " is not aligned");
@@ -201,15 +201,15 @@ int64_t Checker::BytesAt(int64_t offset, const Memory& memory, int64_t bytes) {
     bytes = 0;
   } else if (const TensorId other = memory.arena.Overlapping(offset, bytes); other != kNone) {
     Object("range " + range + " overlaps the live " + memory.name + " range of " + NameOf(other));
-    bytes = 0;  // said once: the wrong range takes no part in what follows
+    bytes = 0;  // objects once: the wrong range takes no part in what follows
   }
   return bytes;
 }
 
-/// State is in its home from the start, with the value that the iteration before has left.
+/// State is in its home from the start, with the value from before the iteration.
 void Checker::TakeHome(const Home& home) {
   if (home.tensor < 0 || home.tensor >= static_cast<TensorId>(graph_.tensors.size()))
-    return Object("one is that of no tensor");
+    return Object("one is for a tensor that does not exist");
   const Tensor& tensor = graph_.tensors[home.tensor];
   if (!tensor.is_state()) return Object(tensor.name + " has one, but is not state");
   if (home_[home.tensor]) return Object(tensor.name + " has two");
@@ -226,7 +226,7 @@ void Checker::CheckFree(const Step& step) {
   if (IsHome(step.tensor, step.tier)) Object(name + " gives its home back");
   const Range before = memory.arena.Of(step.tensor);
   Span given{step.begin, Aligned(step.end)};
-  if (step.end == graph_.tensors[step.tensor].bytes)  // and what it lies on is longer
+  if (step.end == graph_.tensors[step.tensor].bytes)  // the range that it lies on may be longer
     given.end = std::max(given.end, before.has.end);
   if (step.tier == Tier::kDevice) lies_on_[step.tensor] = kNone;
   if (IsWhole(graph_, step) ? !IsPart(before, step.tensor) : given == before.has)
@@ -310,8 +310,8 @@ void Checker::CheckKeptAfter(const char* pass) {
   }
 }
 
-/// At the end a state tensor is in its home, a readable one in one of the tiers, both with their
-/// value; any other is nowhere.
+/// At the end a state tensor is in its home and a readable one in one of the tiers, both with their
+/// value. No other tensor has a range.
 void Checker::CheckLeftOver(TensorId id) {
   const Tensor& tensor = graph_.tensors[id];
   const auto object = [&](const std::string& text) {
@@ -334,7 +334,7 @@ void Checker::CheckLeftOver(TensorId id) {
                          : on_device ? device_
                          : on_host   ? host_
                                      : file_;
-  if (!memory.arena.Has(id)) return;  // its home was given back, as has been said
+  if (!memory.arena.Has(id)) return;  // its home was given back, which CheckFree has objected to
   const Range& range = memory.arena.Of(id);
   const Value& holds = range.holds;
   if (holds == CurrentValue(id)) {

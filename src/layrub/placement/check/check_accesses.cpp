@@ -17,7 +17,7 @@ bool Contains(const std::vector<T>& all, const T& one) {
 
 }  // namespace
 
-/// The current step is queued on `lane`, and on no other.
+/// Queues the current step on `lane`, and objects if it names another.
 void Checker::Queue(const Step& step, Lane lane) {
   if (step.lane != lane) Object(std::string("is not on the lane ") + Name(lane));
   order_.Queue(now_, lane);
@@ -62,75 +62,76 @@ void Checker::CheckMove(const Step& step) {
 void Checker::CheckOp(const Step& step) {
   const bool feeds = graph_.ops[step.op].kind == OpKind::kFeed;
   Queue(step, feeds ? Lane::kLoad : Lane::kCompute);
-  const Form& form = *ChosenForm(step);
-  if (step.again) {
-    CheckAgain(step, form);
+  const Variant& variant = *ChosenVariant(step);
+  if (step.recompute) {
+    CheckRecomputation(step, variant);
   } else {
     CheckTurn(step);
   }
-  for (TensorId tensor : form.reads) {
-    if (!LeftAlone(step, form, tensor)) ReadValue(device_, tensor);
+  for (TensorId tensor : variant.reads) {
+    if (!LeftAlone(step, variant, tensor)) ReadValue(device_, tensor);
   }
 
-  std::vector<TensorId> outputs;  // what is written and has a range to be written to
-  for (TensorId tensor : form.writes) {
-    if (LeftAlone(step, form, tensor)) continue;
+  std::vector<TensorId> outputs;  // the written tensors that have a range, and the workspace
+  for (TensorId tensor : variant.writes) {
+    if (LeftAlone(step, variant, tensor)) continue;
     if (device_.arena.Has(tensor)) {
       outputs.push_back(tensor);
     } else if (!IsUnread(tensor)) {
       Object("writes " + NameOf(tensor) + ", which has no device range");
     }
   }
-  const int32_t variants = static_cast<int32_t>(form.scratch.size());
-  if (step.scratch < 0 || step.scratch >= std::max(variants, 1)) {
-    Object("there is no scratch variant " + std::to_string(step.scratch));
-  } else if (variants > 0 && form.scratch[step.scratch].tensor != kNone) {
-    const TensorId scratch = form.scratch[step.scratch].tensor;
-    if (!device_.arena.Has(scratch)) {
-      Object("needs the scratch " + NameOf(scratch) + ", which has no device range");
+  const int32_t algorithms = static_cast<int32_t>(variant.algorithms.size());
+  if (step.algorithm < 0 || step.algorithm >= std::max(algorithms, 1)) {
+    Object("there is no algorithm " + std::to_string(step.algorithm));
+  } else if (algorithms > 0 && variant.algorithms[step.algorithm].workspace != kNone) {
+    const TensorId workspace = variant.algorithms[step.algorithm].workspace;
+    if (!device_.arena.Has(workspace)) {
+      Object("needs the workspace " + NameOf(workspace) + ", which has no device range");
     } else {
-      outputs.push_back(scratch);
+      outputs.push_back(workspace);
     }
   }
-  CheckAliases(form, outputs);
-  if (!step.again) NoteRun(step, form);
+  CheckAliases(variant, outputs);
+  if (!step.recompute) NoteRun(step, variant);
   for (TensorId tensor : outputs) WriteBytes(device_, tensor, CurrentValue(tensor));
 }
 
 /// The current step runs its operation for the first time: what it writes has a new version.
-void Checker::NoteRun(const Step& step, const Form& form) {
-  FirstRun run{step.form, step.scratch, {}, {}};
-  for (TensorId tensor : form.reads) run.found.push_back(version_[tensor]);
-  for (TensorId tensor : form.writes) run.left.push_back(++version_[tensor]);
+void Checker::NoteRun(const Step& step, const Variant& variant) {
+  FirstRun run{step.variant, step.algorithm, {}, {}};
+  for (TensorId tensor : variant.reads) run.found.push_back(version_[tensor]);
+  for (TensorId tensor : variant.writes) run.left.push_back(++version_[tensor]);
   first_run_[step.op] = std::move(run);
 }
 
-/// A recomputation gives the bits of the first run: it finds the same values, in the same form and
-/// with the same reproducible workspace, and it sets no tensor back to an older version.
-void Checker::CheckAgain(const Step& step, const Form& form) {
+/// A recomputation must give the bits of the first run: it must find the same values, run in the
+/// same variant with the same deterministic algorithm, and set no tensor back to an older version.
+void Checker::CheckRecomputation(const Step& step, const Variant& variant) {
   const Op& op = graph_.ops[step.op];
   if (!op.repeatable || op.pass != Pass::kForward || op.kind != OpKind::kCompute)
     Object("is not a forward operation that may run again");
   const FirstRun& first = first_run_[step.op];
-  if (first.form == kNone) return Object("runs again before it has run");
-  if (step.form != first.form || step.scratch != first.scratch)
-    return Object("runs again in another form or with another workspace");
-  const auto variants = static_cast<int32_t>(form.scratch.size());
-  if (step.scratch >= 0 && step.scratch < variants && !form.scratch[step.scratch].deterministic)
-    Object("may give other bits with this workspace");
-  for (size_t i = 0; i < form.reads.size(); ++i) {
-    const TensorId tensor = form.reads[i];
-    if (!LeftAlone(step, form, tensor) && version_[tensor] != first.found[i])
+  if (first.variant == kNone) return Object("runs again before it has run");
+  if (step.variant != first.variant || step.algorithm != first.algorithm)
+    return Object("runs again in another variant or with another algorithm");
+  const auto algorithms = static_cast<int32_t>(variant.algorithms.size());
+  if (step.algorithm >= 0 && step.algorithm < algorithms &&
+      !variant.algorithms[step.algorithm].deterministic)
+    Object("may give other bits with this algorithm");
+  for (size_t i = 0; i < variant.reads.size(); ++i) {
+    const TensorId tensor = variant.reads[i];
+    if (!LeftAlone(step, variant, tensor) && version_[tensor] != first.found[i])
       Object("reads " + NameOf(tensor) + ", which has changed since it ran first");
   }
-  for (size_t i = 0; i < form.writes.size(); ++i) {
-    const TensorId tensor = form.writes[i];
-    if (!LeftAlone(step, form, tensor) && version_[tensor] != first.left[i])
+  for (size_t i = 0; i < variant.writes.size(); ++i) {
+    const TensorId tensor = variant.writes[i];
+    if (!LeftAlone(step, variant, tensor) && version_[tensor] != first.left[i])
       Object("writes an older value of " + NameOf(tensor));
   }
 }
 
-/// Each operation once, in graph order, in the part of the plan of its pass.
+/// Each operation must run once, in graph order, in the part of the plan of its pass.
 void Checker::CheckTurn(const Step& step) {
   const Op& op = graph_.ops[step.op];
   if (runs_[step.op]++ > 0) {
@@ -150,20 +151,20 @@ void Checker::CheckTurn(const Step& step) {
 }
 
 /// An output may share its range with an operand, or with the tensor it was put on, only as the
-/// form allows, and never with another output.
-void Checker::CheckAliases(const Form& form, const std::vector<TensorId>& outputs) {
+/// variant allows, and never with another output.
+void Checker::CheckAliases(const Variant& variant, const std::vector<TensorId>& outputs) {
   for (TensorId output : outputs) {
     std::vector<TensorId> under;
     if (lies_on_[output] != kNone) under.push_back(lies_on_[output]);
     lies_on_[output] = kNone;
-    for (TensorId operand : form.reads) {
+    for (TensorId operand : variant.reads) {
       if (operand == output || !device_.arena.Has(operand) || Contains(under, operand)) continue;
       if (device_.arena.Share(output, operand)) under.push_back(operand);
     }
     for (TensorId input : under) {
-      if (Contains(form.may_alias, AliasPair{output, input})) continue;
-      Object("writes " + NameOf(output) + " on the bytes of " + NameOf(input) + ", which form " +
-             form.name + " does not allow");
+      if (Contains(variant.may_alias, AliasPair{output, input})) continue;
+      Object("writes " + NameOf(output) + " on the bytes of " + NameOf(input) + ", which variant " +
+             variant.name + " does not allow");
     }
     for (TensorId other : outputs) {
       if (other < output && device_.arena.Share(output, other)) {
@@ -173,8 +174,8 @@ void Checker::CheckAliases(const Form& form, const std::vector<TensorId>& output
   }
 }
 
-/// The current step reads `span` of the current value of `tensor` from `memory`; false (and said)
-/// if it is not there.
+/// Notes that the current step reads `span` of the current value of `tensor` from `memory`. Objects
+/// and returns false if it is not there.
 bool Checker::ReadValue(Memory& memory, TensorId tensor, const Span& span) {
   const auto object = [&](const std::string& text) {
     Object("reads " + NameOf(tensor) + text);
@@ -201,8 +202,8 @@ bool Checker::ReadValue(Memory& memory, TensorId tensor, const Span& span) {
   return object(", whose " + tier + " range holds " + NameOf(range.holds.tensor));
 }
 
-/// The current step writes `span` of `value` to the range of `tensor` in `memory`, which may hold
-/// bytes of that value that adjoin.
+/// Notes that the current step writes `span` of `value` to the range of `tensor` in `memory`. The
+/// range may already hold adjoining bytes of that value.
 void Checker::WriteBytes(Memory& memory, TensorId tensor, Value value, const Span& span) {
   Range& range = memory.arena.Of(tensor);
   if (!range.has.Covers(Clipped(tensor, span)))

@@ -11,9 +11,9 @@
 
 namespace layrub::placement::check {
 
-/// What a range of bytes holds: the value that `tensor` had after it was written `version` times in
-/// this iteration, recomputations of the same value not counted. Version 0 exists for state
-/// tensors only: the value left by the iteration before.
+/// What a range of bytes holds: the value of `tensor` after it was written `version` times in this
+/// iteration; recomputations of the same value do not count. Version 0 exists for state tensors
+/// only: the value from before the iteration.
 struct Value {
   TensorId tensor = kNone;  ///< kNone: undefined bytes
   int32_t version = 0;
@@ -34,13 +34,13 @@ struct Range {
   int64_t bytes = 0;
   TensorId first = kNone;  ///< the tensor it was allocated for
   int32_t bound = 1;       ///< how many tensors are bound to it
-  Span has;                ///< of the bytes of `first`, aligned, those that have a place in it
+  Span has;                ///< the bytes of `first`, aligned, that have a place in the range
   Value holds;
-  Span of;  ///< the bytes of `holds` that it holds, each at its place
+  Span of;  ///< the bytes of `holds` that it holds, each at its own place
 };
 
-/// One tier's memory as the plan sees it at a point of program order: which ranges live, whose they
-/// are, what they hold. Live ranges never overlap.
+/// The memory of one tier at a point of program order: which ranges are live, whose they are, and
+/// what they hold. Live ranges never overlap.
 class Arena {
  public:
   explicit Arena(size_t tensors) : range_of_(tensors, kNone) {}

@@ -38,10 +38,10 @@ class LaneOrder {
   std::array<Clock, kLanes> lanes_{};
 };
 
-/// Who touched which bytes of one arena last. Two accesses of the same byte, one of them a write,
-/// conflict; every such pair must be ordered. It is enough to compare a new access with the last
-/// write of each byte and, if it writes, with each lane's last read since then: what came before is
-/// ordered before those, or has been objected to already.
+/// The steps that touched the bytes of one arena last. Two accesses of the same byte, one of them a
+/// write, conflict; every such pair must be ordered. It is enough to compare a new access with the
+/// last write of each byte and, if it writes, with each lane's last read since then: older accesses
+/// are ordered before those, or have been objected to already.
 class AccessLog {
  public:
   /// Keeps a reference to `order`.

@@ -14,8 +14,8 @@
 
 namespace layrub::placement::check {
 
-/// One walk over a plan in program order, collecting objections; see check.cpp. Graph and plan
-/// outlive it.
+/// Walks over a plan once, in program order, and collects objections; see check.cpp. Graph and plan
+/// must outlive it.
 class Checker {
  public:
   Checker(const Graph& graph, const Plan& plan, const Budget& budget);
@@ -30,11 +30,13 @@ class Checker {
     AccessLog log;
   };
 
-  /// An operation's run: what it found in the tensors that it reads and left in those it writes.
+  /// The first run of an operation: what it found in the tensors that it reads and left in those
+  /// that it writes.
   struct FirstRun {
-    int32_t form = kNone;
-    int32_t scratch = kNone;
-    std::vector<int32_t> found, left;  // versions, in the order of Form::reads and Form::writes
+    int32_t variant = kNone;
+    int32_t algorithm = kNone;
+    std::vector<int32_t> found,
+        left;  // versions, in the order of Variant::reads and Variant::writes
   };
 
   void CheckSizes(const Budget& budget);
@@ -51,9 +53,9 @@ class Checker {
   void CheckCopy(const Step& step);
   void CheckOp(const Step& step);
   void CheckTurn(const Step& step);
-  void CheckAgain(const Step& step, const Form& form);
-  void NoteRun(const Step& step, const Form& form);
-  void CheckAliases(const Form& form, const std::vector<TensorId>& outputs);
+  void CheckRecomputation(const Step& step, const Variant& variant);
+  void NoteRun(const Step& step, const Variant& variant);
+  void CheckAliases(const Variant& variant, const std::vector<TensorId>& outputs);
   void CheckEnd();
   void CheckLeftOver(TensorId tensor);
 
@@ -65,7 +67,8 @@ class Checker {
   Memory& MemoryOf(Tier tier) {
     return tier == Tier::kDevice ? device_ : tier == Tier::kHost ? host_ : file_;
   }
-  /// Where in its arena `span` of `tensor` lies: one put on a larger range touches less than that.
+  /// The bytes of the arena in which `span` of `tensor` lies. A tensor put on a larger range
+  /// touches only its own bytes.
   Span PlaceOf(const Range& range, TensorId tensor, const Span& span) const {
     const auto at = [&](int64_t byte) {
       const int64_t all = Aligned(graph_.tensors[tensor].bytes);
@@ -74,13 +77,14 @@ class Checker {
     };
     return {at(span.begin), at(span.end)};
   }
-  /// It has no place for some bytes of the tensor, for which it was allocated.
+  /// Whether `range` was allocated for `tensor` but has no place for some of its bytes.
   bool IsPart(const Range& range, TensorId tensor) const {
     return range.first == tensor && range.has != Span{0, Aligned(graph_.tensors[tensor].bytes)};
   }
-  /// The tensor may not be given a range in `tier`, or give it back: it has its home there.
+  /// Whether the home of the tensor is in `tier`; then it may not be given a range there, nor give
+  /// it back.
   bool IsHome(TensorId tensor, Tier tier) const { return home_[tensor] == tier; }
-  /// `range`, of the tensor, has all of its value.
+  /// Whether `range`, of the tensor, holds its whole current value.
   bool HasValue(const Range& range, TensorId tensor) const {
     return range.holds == CurrentValue(tensor) && range.of.Covers(Clipped(tensor, {}));
   }
@@ -93,11 +97,12 @@ class Checker {
   static std::string Text(const Span& span) {
     return "[" + std::to_string(span.begin) + ", " + std::to_string(span.end) + ")";
   }
-  const Form* ChosenForm(const Step& step) const;
-  /// A recomputation leaves state tensors that its form writes alone.
-  bool LeftAlone(const Step& step, const Form& form, TensorId tensor) const {
-    return step.again && graph_.tensors[tensor].is_state() &&
-           std::find(form.writes.begin(), form.writes.end(), tensor) != form.writes.end();
+  const Variant* ChosenVariant(const Step& step) const;
+  /// Whether `step` leaves `tensor` alone: it is a recomputation, and `tensor` is state that its
+  /// variant writes.
+  bool LeftAlone(const Step& step, const Variant& variant, TensorId tensor) const {
+    return step.recompute && graph_.tensors[tensor].is_state() &&
+           std::find(variant.writes.begin(), variant.writes.end(), tensor) != variant.writes.end();
   }
   bool IsUnread(TensorId tensor) const {
     return graph_.tensors[tensor].role == Role::kSaved && !read_[tensor];
@@ -114,13 +119,14 @@ class Checker {
   Memory device_;
   Memory host_;
   Memory file_;
-  int32_t now_ = kNone;              // number of the step that is looked at; kNone: homes
+  int32_t now_ = kNone;              // number of the current step; kNone: the homes
   OpId turn_ = 0;                    // the operation that has to run next
   std::vector<int32_t> runs_;        // per operation, how often it has run
   std::vector<FirstRun> first_run_;  // per operation; what its recomputations must repeat
   std::vector<int32_t> version_;     // per tensor, how often it has been written
-  std::vector<TensorId> lies_on_;    // per tensor, from its Alias step to its writer: on what
-  std::vector<bool> read_;      // per tensor, whether some operation reads it in its chosen form
+  std::vector<TensorId>
+      lies_on_;  // per tensor, from its Alias step to its writer: the tensor that it lies on
+  std::vector<bool> read_;      // per tensor, whether some operation reads it in its chosen variant
   std::vector<bool> readable_;  // per tensor, whether Plan::readable lists it
   std::vector<std::optional<Tier>> home_;  // per tensor, where Plan::homes has its home
 };

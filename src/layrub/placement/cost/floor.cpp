@@ -9,18 +9,19 @@
 namespace layrub::placement::cost {
 namespace {
 
-/// Saved tensors that some choice of forms does without: no operation reads them in all of its
-/// forms.
+/// Saved tensors that no operation reads in all of its variants, so that some choice of variants
+/// does without them.
 std::vector<bool> OptionalTensors(const Graph& graph) {
   std::vector<bool> optional(graph.tensors.size());
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     optional[t] = graph.tensors[t].role == Role::kSaved && !graph.tensors[t].keep;
   }
   for (const Op& op : graph.ops) {
-    for (const TensorId t : op.forms.front().reads) {
-      const bool always = std::all_of(op.forms.begin(), op.forms.end(), [t](const Form& form) {
-        return std::find(form.reads.begin(), form.reads.end(), t) != form.reads.end();
-      });
+    for (const TensorId t : op.variants.front().reads) {
+      const bool always =
+          std::all_of(op.variants.begin(), op.variants.end(), [t](const Variant& variant) {
+            return std::find(variant.reads.begin(), variant.reads.end(), t) != variant.reads.end();
+          });
       if (always) optional[t] = false;
     }
   }
@@ -59,10 +60,11 @@ std::vector<int64_t> WorkingSets(const Graph& graph, const Homes& homes) {
   std::vector<int64_t> least;
   for (const Op& op : graph.ops) {
     int64_t bytes = std::numeric_limits<int64_t>::max();
-    for (const Form& form : op.forms) {
+    for (const Variant& variant : op.variants) {
       const std::vector<bool>& skip = op.pass == Pass::kForward ? optional : none;
-      bytes = std::min(bytes, OperandBytes(graph, form, skip, homes) +
-                                  ScratchBytes(graph, form, SmallestScratch(graph, form)));
+      bytes =
+          std::min(bytes, OperandBytes(graph, variant, skip, homes) +
+                              WorkspaceBytes(graph, variant, SmallestAlgorithm(graph, variant)));
     }
     least.push_back(bytes);
   }

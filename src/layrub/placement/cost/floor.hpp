@@ -9,21 +9,21 @@
 
 namespace layrub::placement::cost {
 
-/// By tensor, where its home is.
+/// The home of each tensor.
 using Homes = std::vector<Tier>;
 Homes AllOnDevice(const Graph& graph);
-/// State in the host tier, but for what MayLeave excludes.
+/// All state that MayLeave allows in the host tier, the rest on the device.
 Homes AllOnHost(const Graph& graph);
-/// Parameters, their gradients and history may be at home in the host tier. What users write, the
-/// inputs and derivatives of a net, may not.
+/// Whether the home of the tensor may be the host tier: parameters, their gradients and history.
+/// What users write, the inputs and derivatives of a net, must stay on the device.
 bool MayLeave(const Tensor& tensor);
 
 /// Bytes of the state that is at home on the device, aligned.
 int64_t ResidentBytes(const Graph& graph, const Homes& homes);
-/// By operation, the bytes that it needs on the device beside ResidentBytes: the least over its
-/// forms, see FloorBytes.
+/// By operation, the bytes that it needs on the device beside ResidentBytes, in its cheapest
+/// variant; see FloorBytes(const Graph&).
 std::vector<int64_t> WorkingSets(const Graph& graph, const Homes& homes);
-/// ResidentBytes and the largest working set.
+/// The sum of ResidentBytes and the largest working set.
 int64_t FloorBytes(const Graph& graph, const Homes& homes);
 
 }  // namespace layrub::placement::cost

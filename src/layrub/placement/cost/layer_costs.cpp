@@ -35,8 +35,8 @@ class Accounts {
       if (op.kind == OpKind::kUpdate) continue;
       const int layer = IndexOf(LayerOf(op));
       op_layers_.push_back(layer);
-      for (const Form& form : op.forms) {
-        for (const TensorId t : form.writes) {
+      for (const Variant& variant : op.variants) {
+        for (const TensorId t : variant.writes) {
           if (makers_[t] == kNone && !graph.tensors[t].is_state()) makers_[t] = layer;
         }
       }
@@ -45,7 +45,7 @@ class Accounts {
 
   void AddBytes() {
     std::vector<bool> allocated(graph_.tensors.size());
-    std::vector<bool> dropped(graph_.tensors.size());  // allocated again, and nothing in it yet
+    std::vector<bool> dropped(graph_.tensors.size());  // allocated again, but not written yet
     for (const Step& step : plan_.steps) {
       const bool on_device = step.kind == StepKind::kAlloc && step.tier == Tier::kDevice;
       if (on_device || step.kind == StepKind::kAlias) {
@@ -57,17 +57,18 @@ class Accounts {
       if (IsPrefetch(step)) dropped[step.tensor] = false;
       if (IsOffload(step) || IsPrefetch(step)) AddCopied(step, &LayerCost::traffic);
       if (IsRun(graph_, step, OpKind::kFeed)) {
-        for (const TensorId t : graph_.ops[step.op].forms[0].writes) Add(t, &LayerCost::traffic);
+        for (const TensorId t : graph_.ops[step.op].variants[0].writes) Add(t, &LayerCost::traffic);
       }
-      if (!step.again) continue;
-      for (const TensorId t : graph_.ops[step.op].forms[step.form].writes) {
+      if (!step.recompute) continue;
+      for (const TensorId t : graph_.ops[step.op].variants[step.variant].writes) {
         if (dropped[t]) Add(t, &LayerCost::recomputed);
         dropped[t] = false;
       }
     }
   }
 
-  /// What owns a range of the device when the forward pass ends, each range once.
+  /// Counts each device range that is live when the forward pass ends, once, for the tensor bound
+  /// last.
   void AddKept() {
     PlanWalk walk(graph_, plan_);
     for (int i = 0; i < plan_.pass_end[0]; ++i) walk.Next();
@@ -94,7 +95,7 @@ class Accounts {
           cost->exposed += span.begin - idle_since;
       }
       idle_since = span.end;
-      if (step.again) costs_[op_layers_[step.op]].again += span.end - span.begin;
+      if (step.recompute) costs_[op_layers_[step.op]].again += span.end - span.begin;
     }
   }
 

@@ -6,15 +6,15 @@ namespace layrub::placement::cost {
 
 std::vector<int64_t> LiveBytes(const Lifetimes& lives, size_t runs) {
   std::vector<int64_t> change(runs + 1);
-  for (const Residence& residence : lives.residences) {
-    // A tensor that lies on another has its range to itself from the next run on, and so has a
-    // part.
-    const bool later = residence.on != kNone || residence.part;
-    const RunId begin = later ? residence.begin + 1 : std::max(residence.begin, 0);
-    const RunId end = std::min(residence.end + !residence.part, static_cast<RunId>(runs));
+  for (const LiveInterval& interval : lives.intervals) {
+    // In its first run a tensor that lies on another shares that one's range, and a part is still
+    // in the whole tensor's range. Both count from the next run on.
+    const bool later = interval.on != kNone || interval.part;
+    const RunId begin = later ? interval.begin + 1 : std::max(interval.begin, 0);
+    const RunId end = std::min(interval.end + !interval.part, static_cast<RunId>(runs));
     if (begin >= end) continue;
-    change[begin] += residence.bytes;
-    change[end] -= residence.bytes;
+    change[begin] += interval.bytes;
+    change[end] -= interval.bytes;
   }
   for (size_t r = 1; r < change.size(); ++r) change[r] += change[r - 1];
   change.pop_back();

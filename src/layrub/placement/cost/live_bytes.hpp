@@ -10,8 +10,8 @@
 
 namespace layrub::placement::cost {
 
-/// The bytes that live on the device during each of `runs` runs, state tensors and workspaces
-/// among them. What packing leaves unused comes on top.
+/// The live bytes of the device during each of `runs` runs, including state tensors and workspaces.
+/// Bytes that packing leaves unused come on top.
 std::vector<int64_t> LiveBytes(const Lifetimes& lives, size_t runs);
 /// The largest of them: no packing needs fewer.
 int64_t PeakLiveBytes(const Lifetimes& lives, size_t runs);

@@ -9,8 +9,8 @@
 namespace layrub {
 namespace {
 
-/// Parts of the published peaks that training sustains: convolutions and matrix products of their
-/// arithmetic, streaming kernels of the memory bandwidth.
+/// The fractions of the published peaks that training sustains: of the arithmetic in convolutions
+/// and matrix products, and of the memory bandwidth in streaming kernels.
 constexpr double kSustainedFlops = 0.6;
 constexpr double kSustainedBandwidth = 0.8;
 
@@ -19,12 +19,12 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 /// A GPU's data sheet.
 struct DataSheet {
   const char* name;
-  std::array<const char*, 2> products;  ///< what the driver calls it, but for "NVIDIA "
+  std::array<const char*, 2> products;  ///< what the driver calls it, without "NVIDIA "
   double teraflops;                     ///< peak in single precision, without tensor cores
   double tf32_teraflops;  ///< peak of tensor cores in TF32, without sparsity; 0: they have none
   double bandwidth_gbs;   ///< peak of the device memory
   double link_gbs;    ///< copy of pinned memory in one direction, as measured by bandwidth tests
-  double device_gbs;  ///< that a GPU receives from others of its kind while it sends as much
+  double device_gbs;  ///< what a GPU receives from others of its kind while it sends as much
   double latency;     ///< of a kernel launch or a copy
   int64_t mib;        ///< what the driver reports as total memory
 };
@@ -46,7 +46,7 @@ constexpr std::array<DataSheet, 8> kGpus{{
     {"h200", {"H200", ""}, 66.9, 494.7, 4800, 55, 370, 5e-6, 143771},
 }};
 
-/// The link is full duplex; both directions together reach less than twice one.
+/// The link is full duplex. Both directions together reach less than twice the rate of one.
 constexpr double kBothDirections = 1.7;
 
 Machine FromDataSheet(const DataSheet& sheet) {

@@ -8,52 +8,54 @@
 namespace layrub {
 namespace {
 
-double Estimate(const Form& form, size_t scratch, const Machine& machine) {
-  if (scratch < form.scratch.size() && form.scratch[scratch].seconds > 0)
-    return form.scratch[scratch].seconds;
-  const double rate = form.tf32 && machine.tf32_flops > 0 ? machine.tf32_flops : machine.flops;
-  return std::max({form.flops / rate, form.bytes_moved / machine.memory_bandwidth,
-                   form.exchanged / machine.device_link}) +
+double Estimate(const Variant& variant, size_t algorithm, const Machine& machine) {
+  if (algorithm < variant.algorithms.size() && variant.algorithms[algorithm].seconds > 0)
+    return variant.algorithms[algorithm].seconds;
+  const double rate = variant.tf32 && machine.tf32_flops > 0 ? machine.tf32_flops : machine.flops;
+  return std::max({variant.flops / rate, variant.bytes_moved / machine.memory_bandwidth,
+                   variant.exchanged / machine.device_link}) +
          machine.latency;
 }
 
-/// Seconds that were measured for `form` with `scratch` under the name of its operation; 0 for
-/// none.
-double Measured(const Form& form, int32_t scratch,
-                const std::map<std::string, MeasuredForm>& forms) {
-  const auto found = forms.find(MeasuredName(form, scratch));
-  const bool same = found != forms.end() && found->second.bytes_moved == form.bytes_moved;
+/// Measured seconds of `variant` with `algorithm`, looked up in `variants`, those of its operation;
+/// 0 if there are none.
+double Measured(const Variant& variant, int32_t algorithm,
+                const std::map<std::string, MeasuredVariant>& variants) {
+  const auto found = variants.find(MeasuredName(variant, algorithm));
+  const bool same = found != variants.end() && found->second.bytes_moved == variant.bytes_moved;
   return same ? found->second.seconds : 0;
 }
 
-/// As Measured, for the first workspace of `form` that was measured, over what is estimated for it.
-double MeasuredPart(const Form& form, const Machine& machine,
-                    const std::map<std::string, MeasuredForm>& forms) {
-  const auto variants = static_cast<int32_t>(std::max<size_t>(form.scratch.size(), 1));
-  for (int32_t i = 0; i < variants; ++i) {
-    const double seconds = Measured(form, i, forms);
-    if (seconds > 0) return seconds / Estimate(form, static_cast<size_t>(i), machine);
+/// Measured over estimated seconds of the first algorithm of `variant` that was measured; 0 if none
+/// was.
+double MeasuredRatio(const Variant& variant, const Machine& machine,
+                     const std::map<std::string, MeasuredVariant>& variants) {
+  const auto algorithms = static_cast<int32_t>(std::max<size_t>(variant.algorithms.size(), 1));
+  for (int32_t i = 0; i < algorithms; ++i) {
+    const double seconds = Measured(variant, i, variants);
+    if (seconds > 0) return seconds / Estimate(variant, static_cast<size_t>(i), machine);
   }
   return 0;
 }
 
 }  // namespace
 
-std::string MeasuredName(const Form& form, int32_t scratch) {
-  if (form.scratch.empty() || form.scratch[scratch].name.empty()) return form.name;
-  return form.name + "/" + form.scratch[scratch].name;
+std::string MeasuredName(const Variant& variant, int32_t algorithm) {
+  if (variant.algorithms.empty() || variant.algorithms[algorithm].name.empty()) return variant.name;
+  return variant.name + "/" + variant.algorithms[algorithm].name;
 }
 
-double OpSeconds(const Op& op, int32_t form, int32_t scratch, const Machine& machine) {
+double OpSeconds(const Op& op, int32_t variant, int32_t algorithm, const Machine& machine) {
   if (op.kind == OpKind::kFeed) return 0;
-  const Form& chosen = op.forms[form];
-  const double estimate = Estimate(chosen, static_cast<size_t>(scratch), machine);
+  const Variant& chosen = op.variants[variant];
+  const double estimate = Estimate(chosen, static_cast<size_t>(algorithm), machine);
   const auto found = machine.measured.find(op.name);
   if (found == machine.measured.end()) return estimate;
-  if (const double seconds = Measured(chosen, scratch, found->second); seconds > 0) return seconds;
-  double part = MeasuredPart(chosen, machine, found->second);
-  for (auto other = op.forms.begin(); part == 0 && other != op.forms.end(); ++other)
-    part = MeasuredPart(*other, machine, found->second);
+  if (const double seconds = Measured(chosen, algorithm, found->second); seconds > 0)
+    return seconds;
+  double part = MeasuredRatio(chosen, machine, found->second);
+  for (auto other = op.variants.begin(); part == 0 && other != op.variants.end(); ++other)
+    part = MeasuredRatio(*other, machine, found->second);
   return part > 0 ? part * estimate : estimate;
 }
 

@@ -10,7 +10,7 @@ namespace {
 /// Live bytes of the device by role. A range has the role of the tensor that was bound to it last.
 class LiveByRole {
  public:
-  /// Follows `walk`, which has gone no step yet.
+  /// `walk` must not have gone any step yet.
   LiveByRole(const Graph& graph, const PlanWalk& walk) : graph_(graph) {
     for (size_t range = 0; range < walk.ranges().size(); ++range)
       Add(walk, static_cast<int32_t>(range));
@@ -54,7 +54,7 @@ Peak FindPeak(const Graph& graph, const Plan& plan) {
     const int64_t bytes = walk.live_bytes(Tier::kDevice);
     if (op != kNone && (peak.op == kNone || bytes > peak.bytes)) peak = {bytes, op, live.bytes()};
   }
-  peak.gaps = plan.device_bytes - peak.bytes;
+  peak.unused = plan.device_bytes - peak.bytes;
   return peak;
 }
 

@@ -7,16 +7,16 @@
 namespace layrub {
 namespace {
 
-constexpr double kLeastMeasured = 1e-9;  ///< seconds; what is measured is never nothing
+constexpr double kLeastMeasured = 1e-9;  ///< seconds; no measured time is less
 
-/// Stretches of time, disjoint and in order.
+/// A stretch of time.
 struct Stretch {
   double begin = 0, end = 0;
 };
 
 bool IsCopy(const Span& span) { return span.lane != Lane::kCompute; }
 
-/// When copies ran (`copies`), or operations.
+/// When copies ran (if `copies`) or operations: disjoint stretches, in order.
 std::vector<Stretch> Busy(const Timeline& timeline, bool copies) {
   std::vector<Stretch> busy;
   for (const Span& span : timeline.spans) {
@@ -53,18 +53,18 @@ double Median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// Seconds that a step takes with nothing beside it. `distance`: see MoveDistances.
+/// Seconds that a step takes alone. `distance`: see MoveDistances.
 double SecondsAlone(const Graph& graph, const Step& step, int64_t distance,
                     const Machine& machine) {
   if (step.op != kNone && step.lane == Lane::kCompute)
-    return OpSeconds(graph.ops[step.op], step.form, step.scratch, machine);
+    return OpSeconds(graph.ops[step.op], step.variant, step.algorithm, machine);
   if (IsMove(step)) return MoveSeconds(step.end - step.begin, distance, machine);
   return machine.latency +
          static_cast<double>(CopiedBytes(graph, step)) / CopyRate(step.lane, machine);
 }
 
-/// Steps of one kind in one iteration: seconds that they take alone, and that they took by
-/// themselves and beside the other kind.
+/// Sums over steps of one kind in one iteration: predicted seconds if they ran alone, and measured
+/// seconds without and with overlap with the other kind.
 struct Sums {
   double alone = 0, by_itself = 0, beside = 0;
   void Add(double seconds_alone, double seconds, double overlap) {
@@ -74,15 +74,16 @@ struct Sums {
   }
 };
 
-/// The speed, as a part of that alone, at which one kind of step (copies, or operations) went on
-/// beside the other: the one for which (time alone) = (time by itself) + speed * (time beside), for
-/// steps of which much lies beside. How the iteration as a whole differs from the times alone is
-/// seen from steps of which nothing does. Median over the iterations; 0 when the two kinds hardly
-/// met.
+/// The relative speed of one kind of step (copies, or operations) while it overlaps with the other
+/// kind. It solves (time alone) = (time without overlap) + speed * (time with overlap) for steps
+/// that overlap much. The times alone are predictions; their error is estimated from steps that do
+/// not overlap at all. Returns the median over the iterations, or 0 if the two kinds hardly
+/// overlapped.
 double SpeedBeside(const Graph& graph, const Plan& plan, const std::vector<Timeline>& iterations,
                    const Machine& machine, bool copies) {
   constexpr double kMuch = 0.25;
-  constexpr double kLeast = 0.25;  // even shares with both copies; below, it was something else
+  constexpr double kLeast =
+      0.25;  // two copies and an operation with equal shares; less has another cause
   const std::vector<int64_t> distances = MoveDistances(graph, plan);
   std::vector<double> speeds;
   for (const Timeline& timeline : iterations) {
@@ -115,14 +116,14 @@ void LearnOperations(const Graph& graph, const Plan& plan, const std::vector<Tim
       const Step& step = plan.steps[span.step];
       if (step.op == kNone) continue;
       const double lost = Overlap(span, copies) * (1 - machine->compute_while_copying);
-      seconds[{step.op, step.form, step.scratch}].push_back(span.end - span.begin - lost);
+      seconds[{step.op, step.variant, step.algorithm}].push_back(span.end - span.begin - lost);
     }
   }
   for (const auto& [key, samples] : seconds) {
-    const auto& [o, f, scratch] = key;
-    const Form& form = graph.ops[o].forms[f];
-    machine->measured[graph.ops[o].name][MeasuredName(form, scratch)] = {
-        form.bytes_moved, std::max(Median(samples), kLeastMeasured)};
+    const auto& [o, f, algorithm] = key;
+    const Variant& variant = graph.ops[o].variants[f];
+    machine->measured[graph.ops[o].name][MeasuredName(variant, algorithm)] = {
+        variant.bytes_moved, std::max(Median(samples), kLeastMeasured)};
   }
 }
 
@@ -137,13 +138,13 @@ void LearnInterference(const Graph& graph, const Plan& plan,
 int MeasuredOperations(const Graph& graph, const Machine& machine) {
   return static_cast<int>(std::count_if(graph.ops.begin(), graph.ops.end(), [&](const Op& op) {
     if (op.kind == OpKind::kFeed) return true;  // its time is that of a copy
-    const auto forms = machine.measured.find(op.name);
-    if (forms == machine.measured.end()) return false;
-    return std::any_of(op.forms.begin(), op.forms.end(), [&](const Form& form) {
-      const auto variants = static_cast<int32_t>(std::max<size_t>(form.scratch.size(), 1));
-      for (int32_t i = 0; i < variants; ++i) {
-        const auto found = forms->second.find(MeasuredName(form, i));
-        if (found != forms->second.end() && found->second.bytes_moved == form.bytes_moved)
+    const auto variants = machine.measured.find(op.name);
+    if (variants == machine.measured.end()) return false;
+    return std::any_of(op.variants.begin(), op.variants.end(), [&](const Variant& variant) {
+      const auto algorithms = static_cast<int32_t>(std::max<size_t>(variant.algorithms.size(), 1));
+      for (int32_t i = 0; i < algorithms; ++i) {
+        const auto found = variants->second.find(MeasuredName(variant, i));
+        if (found != variants->second.end() && found->second.bytes_moved == variant.bytes_moved)
           return true;
       }
       return false;

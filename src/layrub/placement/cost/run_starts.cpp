@@ -9,7 +9,7 @@ std::vector<double> RunStarts(const Graph& graph, const Machine& machine,
   std::vector<double> starts(runs.size() + 1);
   for (size_t r = 0; r < runs.size(); ++r) {
     const Run& run = runs[r];
-    starts[r + 1] = starts[r] + OpSeconds(graph.ops[run.op], run.form, run.scratch, machine);
+    starts[r + 1] = starts[r] + OpSeconds(graph.ops[run.op], run.variant, run.algorithm, machine);
   }
   return starts;
 }

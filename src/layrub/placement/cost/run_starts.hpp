@@ -9,7 +9,7 @@
 
 namespace layrub::placement::cost {
 
-/// Seconds from the start at which each run begins if nothing ever waits; one more: the end.
+/// The second at which each run begins if nothing ever waits, and, as last element, the end.
 std::vector<double> RunStarts(const Graph& graph, const Machine& machine,
                               const std::vector<Run>& runs);
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kShortestSeconds = 1e-12;  ///< seconds; shorter than anything a machine does
 
-/// What takes the link, and so a time of its own for each byte.
+/// Whether the step copies over the link or to the file, so that each byte takes time.
 bool IsLinked(const Step& step) {
   return IsOffload(step) || IsPrefetch(step) ||
          (step.kind == StepKind::kRun && step.lane != Lane::kCompute);
@@ -55,9 +55,9 @@ class Simulation {
   }
 
  private:
-  /// How fast each lane goes on at this moment: bytes a second that a copy moves, both directions
-  /// at once sharing Machine::link_both; part of its own speed that an operation has. The file is
-  /// no slower for what the link does beside it.
+  /// Sets the current rate of each lane: bytes a second for a copy, where both directions of the
+  /// link at once share Machine::link_both, and a fraction of its own speed for an operation.
+  /// Copies over the link do not slow down the file.
   void SetRates() {
     const bool saving = queues_[Index(Lane::kSave)].moving_bytes();
     const bool loading = queues_[Index(Lane::kLoad)].moving_bytes();
@@ -76,7 +76,7 @@ class Simulation {
     rates_[Index(Lane::kCompute)] = copying ? machine_.compute_while_copying : 1.0;
   }
 
-  /// Of what `lane` does now: its rate, but for the latency of a copy.
+  /// The current rate of `lane`; 1 during the latency of a copy.
   double Speed(int lane) const {
     const bool waits = lane != static_cast<int>(Lane::kCompute) && !queues_[lane].moving_bytes();
     return waits ? 1.0 : rates_[lane];
@@ -95,7 +95,7 @@ class Simulation {
 
   void Advance(Queue* queue, double speed, double pause) {
     if (queue->running == kNone) return;
-    // What would end within the rounding of the clock ends now, so that time always moves on.
+    // What would end within the rounding error of the clock ends now, so that time always advances.
     if (queue->moving_bytes()) {
       queue->bytes_left -= pause * speed;
       if (queue->bytes_left > speed * kShortestSeconds) return;
@@ -113,10 +113,11 @@ class Simulation {
   double ComputeSeconds(int32_t index) const {
     const Step& step = plan_.steps[index];
     return IsMove(step) ? MoveSeconds(step.end - step.begin, distances_[index], machine_)
-                        : OpSeconds(graph_.ops[step.op], step.form, step.scratch, machine_);
+                        : OpSeconds(graph_.ops[step.op], step.variant, step.algorithm, machine_);
   }
 
-  /// Starts what can start. A step that takes no time ends in the next event, at the same moment.
+  /// Starts all steps that can start. A step that takes no time ends in the next event, at the same
+  /// moment.
   void StartAll() {
     for (Queue& queue : queues_) {
       while (queue.running == kNone && queue.next < queue.steps.size()) {

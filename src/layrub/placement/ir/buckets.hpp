@@ -16,13 +16,13 @@ class Buckets {
  public:
   Buckets() = default;
   /// `fill(add)` calls add(key, value) for all values; those of one key keep their order. It is
-  /// called twice, to count and to fill, and says the same both times.
+  /// called twice, to count and to fill, and must make the same calls both times.
   template <typename Fill>
   Buckets(size_t keys, Fill fill) : first_(keys + 2) {
     fill([this](size_t key, const Value&) { ++first_[key + 2]; });
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
     values_.resize(first_.back());
-    // While it is filled, first_[key + 1] says where the next value of `key` goes.
+    // While values are filled in, first_[key + 1] is the place of the next value of `key`.
     fill([this](size_t key, const Value& value) { values_[first_[key + 1]++] = value; });
   }
 
@@ -36,7 +36,7 @@ class Buckets {
 
  private:
   std::vector<Value> values_;
-  std::vector<uint32_t> first_;  ///< by key, and one more: where its values begin
+  std::vector<uint32_t> first_;  ///< by key, plus one entry at the end: where its values begin
 };
 
 }  // namespace layrub::placement

@@ -18,101 +18,105 @@ using RunId = int32_t;
 /// One execution of an operation.
 struct Run {
   OpId op = kNone;
-  int32_t form = 0;
-  int32_t scratch = 0;
-  /// A subset of the form's may_alias. The input's value is not needed on the device after this
-  /// run: it is its last use, or a gap begins here (an offloaded one whose host copy exists).
+  int32_t variant = 0;
+  int32_t algorithm = 0;
+  /// A subset of the variant's may_alias. The input of a pair must not be needed on the device
+  /// after this run: this is its last use, or an eviction of it begins here (if it is offloaded,
+  /// the host tier must already have its value).
   ShortList<AliasPair> aliases;
-  /// The operation, a forward one, has run before and runs again, in the same form and with the
-  /// same deterministic workspace, for outputs that were dropped. It is repeatable, finds in its
-  /// operands what it found the first time, and gives no tensor an older state. Persistent tensors
-  /// that its form writes are left alone: neither read nor written.
+  /// This run repeats an earlier run of a forward operation, in the same variant and with the same
+  /// deterministic algorithm, to restore outputs that were dropped. The operation must be
+  /// repeatable, its operands must hold the values that they had in the first run, and no output
+  /// may have been written since by another operation. State tensors that its variant writes are
+  /// neither read nor written.
   bool recompute = false;
   LAYRUB_COMPARABLE(Run)
 };
 
-inline const Form& FormOf(const Graph& graph, const Run& run) {
-  return graph.ops[run.op].forms[run.form];
+inline const Variant& VariantOf(const Graph& graph, const Run& run) {
+  return graph.ops[run.op].variants[run.variant];
 }
 
-/// A stretch between two uses of a tensor in which it is away from the device. Uses are the runs
-/// that read or write it.
+/// The time between two uses of a tensor during which it is not, or not wholly, on the device. A
+/// use is a run that reads or writes the tensor.
 ///
-/// State whose home is off the device is away from the start to its first use (`after` and
-/// `release` are kNone) and from its last use to the end (`before` and `prefetch` are runs.size()).
-/// What is marked keep may be away from its last use to the end, too; it is read from the host tier
-/// then.
-struct Gap {
-  RunId after = kNone;     ///< the last use before the gap; the copy to the host is issued right
-                           ///< after it (once per value)
-  RunId release = kNone;   ///< after <= release < before: the device range is freed after this run
-  RunId prefetch = kNone;  ///< release < prefetch <= before: range allocated and copy issued just
-                           ///< before this run
-  RunId before = kNone;    ///< the first use after the gap
-  /// Nothing is copied: `before` writes the tensor without reading it. State, and a tensor marked
-  /// keep, may not be away like that when the forward or the backward pass ends, unless the host
-  /// tier has the value.
+/// State whose home is off the device has an eviction from the start of the plan to its first use
+/// (`after` and `release` are kNone) and one from its last use to the end (`before` and `prefetch`
+/// are runs.size()). A tensor marked keep may also be evicted from its last use to the end; it is
+/// read from the host tier then.
+struct Eviction {
+  RunId after = kNone;    ///< the last use before the eviction; a value that the host tier lacks is
+                          ///< offloaded right after it
+  RunId release = kNone;  ///< after <= release < before: the device range is freed after this run
+  RunId prefetch = kNone;  ///< release < prefetch <= before: the device range is allocated and the
+                           ///< copy back is issued just before this run
+  RunId before = kNone;    ///< the first use after the eviction
+  /// Nothing is copied, and `before` must write the tensor without reading it. If the tensor is
+  /// state or marked keep, it may be dropped across the end of the forward or backward pass only if
+  /// the host tier has its value.
   bool dropped = false;
-  /// It leaves in part: its first so many bytes, a multiple of kAlignment and not all, stay on the
-  /// device, and are not copied unless another gap of it has fewer. Not if it is dropped, marked
-  /// keep or state, or lies under an output of `after`.
+  /// The first `stays` bytes stay on the device: a multiple of kAlignment, less than the whole
+  /// tensor. They are not copied unless another eviction of the tensor has a smaller `stays`. Must
+  /// be 0 if the tensor is dropped, marked keep or state, or if an output of `after` lies on it.
   int64_t stays = 0;
-  LAYRUB_COMPARABLE(Gap)
+  LAYRUB_COMPARABLE(Eviction)
 };
 
-/// About when a range of the device is in use, in seconds from the start of the iteration.
+/// When a range of the device is in use, roughly, in seconds from the start of the iteration.
 struct Timing {
-  double wanted = 0;  ///< it is touched for the first time
-  double ready = 0;   ///< it has been touched for the last time
+  double wanted = 0;  ///< when it is touched for the first time
+  double ready = 0;   ///< when it has been touched for the last time
 };
 
-/// What packing may know of time. `moved_byte` and `piece` are what a Move takes (MoveSeconds);
-/// where nothing is known, in proportion to one another.
+/// Times that packing may use. `moved_byte` and `piece` give the duration of a Move (see
+/// MoveSeconds); with their defaults only the ratio of the two is meaningful.
 struct Timings {
-  std::vector<Timing> ranges;  ///< as FindLifetimes numbers their blocks; empty: unknown
+  std::vector<Timing> ranges;  ///< by block, as FindLifetimes numbers them; empty: unknown
   double moved_byte = 1;       ///< seconds
-  double piece = 4 << 20;      ///< seconds besides, for each piece that a Move goes in
+  double piece = 4 << 20;      ///< additional seconds for each piece in which a Move is done
 };
 
 struct TensorDecision {
-  /// Resident for the whole iteration, from its first run to the end; otherwise from first to last
-  /// use.
+  /// The tensor has a range during the whole iteration, or from the run that lays it on an input to
+  /// the end. If false, it has one from its first to its last use, but for its evictions.
   bool whole = false;
-  ShortList<Gap> gaps;  ///< in order; empty when `whole`
-  /// Of state: where it is between iterations. At home on the device it stays there, without gaps;
-  /// kHost: it is off the device, in memory or in the file.
+  ShortList<Eviction> evictions;  ///< in order; empty when `whole`
+  /// Where state is between iterations. kDevice: it stays there and has no evictions. kHost: it is
+  /// off the device, in host memory or in the file.
   Tier home = Tier::kDevice;
   LAYRUB_COMPARABLE(TensorDecision)
 };
 
-/// State that is at home on the device, where it has no gaps.
+/// Whether the tensor is state at home on the device. Such state has no evictions.
 inline bool IsResident(const Tensor& tensor, Tier home) {
   return tensor.is_state() && home == Tier::kDevice;
 }
 
-/// Decision::host_bytes of a plan within `budget`. Without a file nothing spills: what is too much
-/// is said instead.
+/// Decision::host_bytes of a plan within `budget`. Unlimited if there is no spill file: then
+/// nothing spills, and a plan that needs too much host memory is refused with the size that it
+/// needs.
 inline int64_t HostBytes(const Budget& budget) {
   return budget.spill > 0 ? budget.host : std::numeric_limits<int64_t>::max();
 }
 
-/// What happens to each tensor; the scheduler says when and the packer where. A strategy returns
-/// one of these and never writes steps, so that validity stays in one place.
+/// What a strategy chooses for each run and each tensor. Scheduling turns it into steps, and
+/// packing into addresses. A strategy never writes steps, so only one place has to make them valid.
 struct Decision {
-  /// The program: every operation of the graph once, in the graph's order, and, anywhere after the
-  /// first run of an operation, recomputations of it. Without those, runs[i].op == i.
+  /// The program: every operation of the graph once, in the order of the graph, and recomputations
+  /// of it anywhere after its first run. Without recomputations, runs[i].op == i.
   std::vector<Run> runs;
   std::vector<TensorDecision> tensors;  ///< one per Graph::tensors
-  /// Device bytes that are few enough: packing looks no further once it needs no more. Packed
-  /// tighter, copies wait for one another more often.
+  /// Packing stops once it needs at most this many device bytes. In a tighter packing, copies wait
+  /// for one another more often.
   int64_t enough_bytes = 0;
-  /// Bytes of host memory. What leaves the device and does not fit there goes to a file.
+  /// Limit of host memory. What leaves the device and does not fit there goes to a file.
   int64_t host_bytes = std::numeric_limits<int64_t>::max();
-  /// Packing in one go does, or, where that needs more, tensors are moved within the device between
-  /// runs, as few as are found to do; so enough_bytes is reached more often, and sooner.
+  /// If packing into fixed ranges needs more than enough_bytes, tensors may be moved within the
+  /// device between runs, so that enough_bytes is reached more often, and sooner. Packing looks for
+  /// few moves.
   bool may_move = false;
-  /// Where they are known and tensors may move, ranges are given out one after the other, so that
-  /// little waits for what lay there before.
+  /// If they are known and tensors may move, ranges are given out one after the other in order of
+  /// time, each where it waits least for earlier users of its bytes.
   Timings timings;
 };
 

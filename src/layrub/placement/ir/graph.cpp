@@ -15,13 +15,13 @@ namespace {
 /// No graph may hold more than this many bytes, so that sums of sizes never overflow.
 constexpr int64_t kMaxBytes = int64_t{1} << 60;
 
-/// A table of names, addressed by their hash: deep graphs have hundreds of thousands.
+/// A hash table of names. Deep graphs have hundreds of thousands of them.
 class NameSet {
  public:
   explicit NameSet(size_t names) : slots_(std::bit_ceil(2 * names + 1)) {}
 
-  /// Whether no equal name was inserted before. `name` must outlive the set; no more than `names`
-  /// may be inserted.
+  /// Returns false if an equal name was inserted before. `name` must outlive the set, and at most
+  /// `names` names may be inserted.
   bool Insert(std::string_view name) {
     const size_t hash = std::hash<std::string_view>()(name);
     for (size_t i = hash;; ++i) {
@@ -47,7 +47,7 @@ class Validator {
   explicit Validator(const Graph& graph)
       : graph_(graph),
         written_(graph.tensors.size()),
-        last_form_(graph.tensors.size()),
+        last_variant_(graph.tensors.size()),
         workspace_of_(graph.tensors.size(), kNone) {}
 
   Status Run() {
@@ -64,9 +64,9 @@ class Validator {
         return Bad(op, std::string("a ") + Name(op.pass) + " operation cannot come after the " +
                            Name(graph_.ops[o - 1].pass) + " operation " + graph_.ops[o - 1].name);
       }
-      if (Status status = CheckForms(op, o); !status.ok()) return status;
-      for (const Form& form : op.forms) {
-        for (const TensorId t : form.writes) written_[t] = true;
+      if (Status status = CheckVariants(op, o); !status.ok()) return status;
+      for (const Variant& variant : op.variants) {
+        for (const TensorId t : variant.writes) written_[t] = true;
       }
     }
     return Status::Ok();
@@ -92,71 +92,72 @@ class Validator {
       if (tensor.bytes > kMaxBytes || (total += Aligned(tensor.bytes)) > kMaxBytes) {
         return Bad(tensor, "with it the graph holds more than 2^60 bytes");
       }
-      if (tensor.role == Role::kScratch && tensor.is_state()) {
-        return Bad(tensor, "a scratch tensor cannot be state");
+      if (tensor.role == Role::kWorkspace && tensor.is_state()) {
+        return Bad(tensor, "a workspace cannot be state");
       }
     }
     return Status::Ok();
   }
 
-  Status CheckForms(const Op& op, OpId o) {
-    if (op.forms.empty()) return Bad(op, "it has no form");
-    if (op.pass == Pass::kForward && op.forms.size() != 1) {
-      return Bad(op, "a forward operation has exactly one form");
+  Status CheckVariants(const Op& op, OpId o) {
+    if (op.variants.empty()) return Bad(op, "it has no variant");
+    if (op.pass == Pass::kForward && op.variants.size() != 1) {
+      return Bad(op, "a forward operation has exactly one variant");
     }
-    for (const Form& form : op.forms) {
-      if (!form.name.empty() && !IsName(form.name)) {
-        return Bad(op, "the name of form '" + form.name + "' has white space or is '-'");
+    for (const Variant& variant : op.variants) {
+      if (!variant.name.empty() && !IsName(variant.name)) {
+        return Bad(op, "the name of variant '" + variant.name + "' has white space or is '-'");
       }
-      for (const double amount : {form.flops, form.bytes_moved, form.exchanged}) {
-        if (!IsAmount(amount)) return Bad(op, "its flops or bytes are no amount");
+      for (const double amount : {variant.flops, variant.bytes_moved, variant.exchanged}) {
+        if (!IsAmount(amount)) return Bad(op, "its flops or bytes are negative or not finite");
       }
-      if (Status status = CheckOperands(op, form); !status.ok()) return status;
-      if (Status status = CheckScratch(op, form, o); !status.ok()) return status;
-      if (op.kind == OpKind::kFill && (form.writes.size() != 1 || !form.reads.empty())) {
+      if (Status status = CheckOperands(op, variant); !status.ok()) return status;
+      if (Status status = CheckAlgorithm(op, variant, o); !status.ok()) return status;
+      if (op.kind == OpKind::kFill && (variant.writes.size() != 1 || !variant.reads.empty())) {
         return Bad(op, "a fill writes exactly one tensor and reads none");
       }
-      if (op.kind == OpKind::kFeed && !IsFeed(op, form)) {
+      if (op.kind == OpKind::kFeed && !IsFeed(op, variant)) {
         return Bad(op, "a feed is a forward that only writes tensors that are not state");
       }
     }
     return Status::Ok();
   }
 
-  bool IsFeed(const Op& op, const Form& form) const {
+  bool IsFeed(const Op& op, const Variant& variant) const {
     const auto is_state = [this](TensorId t) { return graph_.tensors[t].is_state(); };
-    return op.pass == Pass::kForward && !op.repeatable && form.reads.empty() &&
-           form.scratch.empty() && !form.writes.empty() &&
-           std::none_of(form.writes.begin(), form.writes.end(), is_state);
+    return op.pass == Pass::kForward && !op.repeatable && variant.reads.empty() &&
+           variant.algorithms.empty() && !variant.writes.empty() &&
+           std::none_of(variant.writes.begin(), variant.writes.end(), is_state);
   }
 
-  Status CheckOperands(const Op& op, const Form& form) {
-    for (const std::vector<TensorId>* operands : {&form.reads, &form.writes}) {
+  Status CheckOperands(const Op& op, const Variant& variant) {
+    for (const std::vector<TensorId>* operands : {&variant.reads, &variant.writes}) {
       for (const TensorId t : *operands) {
         if (!Exists(t)) return Bad(op, "tensor number " + std::to_string(t) + " does not exist");
-        if (graph_.tensors[t].role == Role::kScratch) {
-          return Bad(op, "scratch tensor " + graph_.tensors[t].name + " cannot be an operand");
+        if (graph_.tensors[t].role == Role::kWorkspace) {
+          return Bad(op, "workspace " + graph_.tensors[t].name + " cannot be an operand");
         }
       }
     }
-    for (const TensorId t : form.reads) {
+    for (const TensorId t : variant.reads) {
       if (!written_[t] && !graph_.tensors[t].is_state()) {
         return Bad(op, "it reads " + graph_.tensors[t].name + ", which nothing has written before");
       }
     }
-    ++forms_;
-    for (const TensorId t : form.writes) {
-      if (std::exchange(last_form_[t], forms_) == forms_) {
-        return Bad(op, "form '" + form.name + "' writes a tensor twice");
+    ++variants_;
+    for (const TensorId t : variant.writes) {
+      if (std::exchange(last_variant_[t], variants_) == variants_) {
+        return Bad(op, "variant '" + variant.name + "' writes a tensor twice");
       }
     }
-    for (const AliasPair& pair : form.may_alias) {
+    for (const AliasPair& pair : variant.may_alias) {
       if (!Exists(pair.output) || !Exists(pair.input) || pair.output == pair.input) {
         return Bad(op, "a pair of may_alias does not name two different tensors");
       }
-      if (std::find(form.writes.begin(), form.writes.end(), pair.output) == form.writes.end()) {
-        return Bad(op, "may_alias names " + graph_.tensors[pair.output].name + ", which form '" +
-                           form.name + "' does not write");
+      if (std::find(variant.writes.begin(), variant.writes.end(), pair.output) ==
+          variant.writes.end()) {
+        return Bad(op, "may_alias names " + graph_.tensors[pair.output].name + ", which variant '" +
+                           variant.name + "' does not write");
       }
       if (Aligned(graph_.tensors[pair.output].bytes) > Aligned(graph_.tensors[pair.input].bytes)) {
         return Bad(op, "may_alias puts " + graph_.tensors[pair.output].name + " on " +
@@ -166,18 +167,18 @@ class Validator {
     return Status::Ok();
   }
 
-  Status CheckScratch(const Op& op, const Form& form, OpId o) {
-    for (const Scratch& scratch : form.scratch) {
-      if (!IsAmount(scratch.seconds)) return Bad(op, "its seconds are no amount");
-      if (scratch.tensor == kNone) continue;
-      if (!Exists(scratch.tensor)) {
-        return Bad(op, "tensor number " + std::to_string(scratch.tensor) + " does not exist");
+  Status CheckAlgorithm(const Op& op, const Variant& variant, OpId o) {
+    for (const Algorithm& algorithm : variant.algorithms) {
+      if (!IsAmount(algorithm.seconds)) return Bad(op, "its seconds are negative or not finite");
+      if (algorithm.workspace == kNone) continue;
+      if (!Exists(algorithm.workspace)) {
+        return Bad(op, "tensor number " + std::to_string(algorithm.workspace) + " does not exist");
       }
-      const Tensor& tensor = graph_.tensors[scratch.tensor];
-      if (tensor.role != Role::kScratch) return Bad(op, tensor.name + " is not a scratch tensor");
-      OpId& owner = workspace_of_[scratch.tensor];
+      const Tensor& tensor = graph_.tensors[algorithm.workspace];
+      if (tensor.role != Role::kWorkspace) return Bad(op, tensor.name + " is not a workspace");
+      OpId& owner = workspace_of_[algorithm.workspace];
       if (owner != kNone && owner != o) {
-        return Bad(op, "scratch tensor " + tensor.name + " belongs to " + graph_.ops[owner].name);
+        return Bad(op, "workspace " + tensor.name + " belongs to " + graph_.ops[owner].name);
       }
       owner = o;
     }
@@ -192,8 +193,8 @@ class Validator {
 
   const Graph& graph_;
   std::vector<bool> written_;
-  std::vector<int64_t> last_form_;  ///< by tensor: the number of the last form that writes it
-  int64_t forms_ = 0;               ///< checked so far
+  std::vector<int64_t> last_variant_;  ///< by tensor: the number of the last variant that writes it
+  int64_t variants_ = 0;               ///< checked so far
   std::vector<OpId> workspace_of_;
 };
 
@@ -223,8 +224,8 @@ const char* Name(Role role) {
       return "activation_gradient";
     case Role::kSaved:
       return "saved";
-    case Role::kScratch:
-      return "scratch";
+    case Role::kWorkspace:
+      return "workspace";
     case Role::kUser:
       return "user";
   }

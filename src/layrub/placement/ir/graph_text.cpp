@@ -9,7 +9,7 @@
 
 namespace layrub {
 
-// Outside the unnamed namespace, where FindName finds it.
+// Not in the unnamed namespace, because FindName must find it there by argument-dependent lookup.
 static const char* Name(OpKind kind) {
   switch (kind) {
     case OpKind::kCompute:
@@ -33,7 +33,7 @@ using placement::LineReader;
 using placement::OrDash;
 using placement::ReadName;
 
-constexpr char kGraphHeader[] = "layrub-graph 2";
+constexpr char kGraphHeader[] = "layrub-graph 3";
 
 void Append(std::string* text, std::initializer_list<std::string_view> parts) {
   for (const std::string_view part : parts) *text += part;
@@ -47,23 +47,23 @@ void AppendTensors(const Graph& graph, const char* keyword, const std::vector<Te
   *text += "\n";
 }
 
-void AppendForm(const Graph& graph, const Form& form, std::string* text) {
-  Append(text, {"form ", OrDash(form.name), " flops=", FormatDouble(form.flops),
-                " bytes=", FormatDouble(form.bytes_moved)});
-  if (form.exchanged > 0) Append(text, {" exchanged=", FormatDouble(form.exchanged)});
-  *text += form.tf32 ? " tf32\n" : "\n";
-  AppendTensors(graph, "reads", form.reads, text);
-  AppendTensors(graph, "writes", form.writes, text);
-  for (const AliasPair& pair : form.may_alias) {
+void AppendVariant(const Graph& graph, const Variant& variant, std::string* text) {
+  Append(text, {"variant ", OrDash(variant.name), " flops=", FormatDouble(variant.flops),
+                " bytes=", FormatDouble(variant.bytes_moved)});
+  if (variant.exchanged > 0) Append(text, {" exchanged=", FormatDouble(variant.exchanged)});
+  *text += variant.tf32 ? " tf32\n" : "\n";
+  AppendTensors(graph, "reads", variant.reads, text);
+  AppendTensors(graph, "writes", variant.writes, text);
+  for (const AliasPair& pair : variant.may_alias) {
     Append(text,
            {"alias ", graph.tensors[pair.output].name, " ", graph.tensors[pair.input].name, "\n"});
   }
-  for (const Scratch& scratch : form.scratch) {
-    const bool none = scratch.tensor == kNone;
-    Append(text, {"scratch ", none ? "-" : graph.tensors[scratch.tensor].name,
-                  " seconds=", FormatDouble(scratch.seconds),
-                  " deterministic=", scratch.deterministic ? "1" : "0"});
-    if (!scratch.name.empty()) Append(text, {" name=", scratch.name});
+  for (const Algorithm& algorithm : variant.algorithms) {
+    const bool none = algorithm.workspace == kNone;
+    Append(text, {"algorithm ", none ? "-" : graph.tensors[algorithm.workspace].name,
+                  " seconds=", FormatDouble(algorithm.seconds),
+                  " deterministic=", algorithm.deterministic ? "1" : "0"});
+    if (!algorithm.name.empty()) Append(text, {" name=", algorithm.name});
     Append(text, {"\n"});
   }
 }
@@ -96,17 +96,17 @@ class GraphReader {
     if (keyword == "graph") return ReadName(reader_, &graph_.name);
     if (keyword == "tensor") return ReadTensor();
     if (keyword == "op") return ReadOp();
-    if (keyword == "form") return ReadForm();
-    if (keyword != "reads" && keyword != "writes" && keyword != "alias" && keyword != "scratch") {
+    if (keyword == "variant") return ReadVariant();
+    if (keyword != "reads" && keyword != "writes" && keyword != "alias" && keyword != "algorithm") {
       return reader_.Error("'" + std::string(keyword) + "' is not a record of a graph");
     }
-    if (graph_.ops.empty() || graph_.ops.back().forms.empty()) {
-      return reader_.Error("'" + std::string(keyword) + "' has no form to belong to");
+    if (graph_.ops.empty() || graph_.ops.back().variants.empty()) {
+      return reader_.Error("'" + std::string(keyword) + "' has no variant to belong to");
     }
-    Form& form = graph_.ops.back().forms.back();
-    if (keyword == "reads") return ReadTensors(&form.reads);
-    if (keyword == "writes") return ReadTensors(&form.writes);
-    return keyword == "alias" ? ReadAlias(&form) : ReadScratch(&form);
+    Variant& variant = graph_.ops.back().variants.back();
+    if (keyword == "reads") return ReadTensors(&variant.reads);
+    if (keyword == "writes") return ReadTensors(&variant.writes);
+    return keyword == "alias" ? ReadAlias(&variant) : ReadAlgorithm(&variant);
   }
 
   Status ReadTensor() {
@@ -150,27 +150,29 @@ class GraphReader {
     return Status::Ok();
   }
 
-  Status ReadForm() {
+  Status ReadVariant() {
     const Fields& fields = reader_.fields();
-    Form form;
+    Variant variant;
     size_t known = 4;
-    if (fields.size() > known && ParseSetting(fields[known], "exchanged", &form.exchanged)) ++known;
-    if (fields.size() > known && fields[known] == "tf32") form.tf32 = ++known > 0;
+    if (fields.size() > known && ParseSetting(fields[known], "exchanged", &variant.exchanged))
+      ++known;
+    if (fields.size() > known && fields[known] == "tf32") variant.tf32 = ++known > 0;
     if (fields.size() != known || fields[1].empty() ||
-        !ParseSetting(fields[2], "flops", &form.flops) ||
-        !ParseSetting(fields[3], "bytes", &form.bytes_moved)) {
+        !ParseSetting(fields[2], "flops", &variant.flops) ||
+        !ParseSetting(fields[3], "bytes", &variant.bytes_moved)) {
       return reader_.Malformed(
-          "form <name> flops=<number> bytes=<number> [exchanged=<number>] [tf32]");
+          "variant <name> flops=<number> bytes=<number> [exchanged=<number>] [tf32]");
     }
-    if (graph_.ops.empty()) return reader_.Error("'form' has no operation to belong to");
-    form.name = FromDash(fields[1]);
-    graph_.ops.back().forms.push_back(std::move(form));
+    if (graph_.ops.empty()) return reader_.Error("'variant' has no operation to belong to");
+    variant.name = FromDash(fields[1]);
+    graph_.ops.back().variants.push_back(std::move(variant));
     return Status::Ok();
   }
 
   Status ReadTensors(std::vector<TensorId>* tensors) {
     if (!tensors->empty())
-      return reader_.Error("the form has another line of '" + std::string(reader_.keyword()) + "'");
+      return reader_.Error("the variant has another line of '" + std::string(reader_.keyword()) +
+                           "'");
     for (size_t i = 1; i < reader_.fields().size(); ++i) {
       TensorId t = kNone;
       if (Status status = Find(reader_.fields()[i], &t); !status.ok()) return status;
@@ -179,34 +181,34 @@ class GraphReader {
     return Status::Ok();
   }
 
-  Status ReadAlias(Form* form) {
+  Status ReadAlias(Variant* variant) {
     if (reader_.fields().size() != 3) return reader_.Malformed("alias <output> <input>");
     AliasPair pair;
     if (Status status = Find(reader_.fields()[1], &pair.output); !status.ok()) return status;
     if (Status status = Find(reader_.fields()[2], &pair.input); !status.ok()) return status;
-    form->may_alias.push_back(pair);
+    variant->may_alias.push_back(pair);
     return Status::Ok();
   }
 
-  Status ReadScratch(Form* form) {
+  Status ReadAlgorithm(Variant* variant) {
     const Fields& fields = reader_.fields();
-    Scratch scratch;
+    Algorithm algorithm;
     int deterministic = -1;
     constexpr std::string_view kName = "name=";
     const bool named = fields.size() == 5 && fields[4].substr(0, kName.size()) == kName &&
                        fields[4].size() > kName.size();
-    if ((fields.size() != 4 && !named) || !ParseSetting(fields[2], "seconds", &scratch.seconds) ||
+    if ((fields.size() != 4 && !named) || !ParseSetting(fields[2], "seconds", &algorithm.seconds) ||
         !ParseSetting(fields[3], "deterministic", &deterministic) ||
         (deterministic != 0 && deterministic != 1)) {
       return reader_.Malformed(
-          "scratch <tensor or -> seconds=<number> deterministic=<0|1> [name=<name>]");
+          "algorithm <tensor or -> seconds=<number> deterministic=<0|1> [name=<name>]");
     }
-    scratch.deterministic = deterministic == 1;
-    if (named) scratch.name = fields[4].substr(kName.size());
+    algorithm.deterministic = deterministic == 1;
+    if (named) algorithm.name = fields[4].substr(kName.size());
     if (fields[1] != "-") {
-      if (Status status = Find(fields[1], &scratch.tensor); !status.ok()) return status;
+      if (Status status = Find(fields[1], &algorithm.workspace); !status.ok()) return status;
     }
-    form->scratch.push_back(scratch);
+    variant->algorithms.push_back(algorithm);
     return Status::Ok();
   }
 
@@ -240,7 +242,7 @@ std::string ToText(const Graph& graph) {
   for (const Op& op : graph.ops) {
     Append(&text, {"op ", op.name, " ", Name(op.pass), " ", Name(op.kind),
                    op.repeatable ? " repeatable\n" : "\n"});
-    for (const Form& form : op.forms) AppendForm(graph, form, &text);
+    for (const Variant& variant : op.variants) AppendVariant(graph, variant, &text);
   }
   Append(&text, {kEnd, "\n"});
   return text;

@@ -13,21 +13,21 @@
 namespace layrub::placement {
 namespace {
 
-/// Whether the first bytes of `tensor` may stay in `gap` as it says.
-bool CanStay(const Tensor& tensor, const Gap& gap) {
-  if (gap.stays == 0) return true;
-  return gap.stays > 0 && gap.stays % kAlignment == 0 && gap.stays < tensor.bytes && !gap.dropped &&
-         !tensor.keep && !tensor.is_state();
+/// Whether eviction.stays is valid for `tensor`.
+bool CanStay(const Tensor& tensor, const Eviction& eviction) {
+  if (eviction.stays == 0) return true;
+  return eviction.stays > 0 && eviction.stays % kAlignment == 0 && eviction.stays < tensor.bytes &&
+         !eviction.dropped && !tensor.keep && !tensor.is_state();
 }
 
-/// What is there at the end of the plan, `run_count`, and is not state.
+/// The tensors other than state that have a range at the end of the plan, after `run_count` runs.
 std::vector<TensorId> FindReadable(const Graph& graph, const Lifetimes& lives, RunId run_count) {
   std::vector<TensorId> readable;
-  for (const Residence& residence : lives.residences) {
-    if (residence.end == run_count && !graph.tensors[residence.tensor].is_state())
-      readable.push_back(residence.tensor);
+  for (const LiveInterval& interval : lives.intervals) {
+    if (interval.end == run_count && !graph.tensors[interval.tensor].is_state())
+      readable.push_back(interval.tensor);
   }
-  for (const HostStay& stay : lives.host) {
+  for (const HostInterval& stay : lives.host) {
     if (stay.end == run_count && !stay.home) readable.push_back(stay.tensor);
   }
   std::sort(readable.begin(), readable.end());
@@ -52,29 +52,31 @@ class Builder {
 
   Result<Lifetimes> Build() {
     Status status = Status::Ok();
-    lives_.residences.reserve(graph_.tensors.size());
+    lives_.intervals.reserve(graph_.tensors.size());
     for (TensorId t = 0; status.ok() && t < TensorCount(); ++t) {
-      first_[t] = static_cast<int32_t>(lives_.residences.size());
+      first_[t] = static_cast<int32_t>(lives_.intervals.size());
       status = AddTensor(t);
     }
-    first_.back() = static_cast<int32_t>(lives_.residences.size());
+    first_.back() = static_cast<int32_t>(lives_.intervals.size());
     for (RunId r = 0; status.ok() && r < run_count_; ++r) {
       for (const AliasPair& pair : decision_.runs[r].aliases) {
         if (status.ok()) status = JoinAlias(r, pair);
       }
     }
     if (!status.ok()) return status;
-    AddScratch();
+    AddWorkspace();
     NumberBlocks();
     lives_.readable = FindReadable(graph_, lives_, run_count_);
-    SpillStays(graph_, decision_, decision_.host_bytes, &lives_);
+    SpillIntervals(graph_, decision_, decision_.host_bytes, &lives_);
     return std::move(lives_);
   }
 
  private:
   TensorId TensorCount() const { return static_cast<TensorId>(graph_.tensors.size()); }
   const Op& OpOf(RunId r) const { return graph_.ops[decision_.runs[r].op]; }
-  const Form& FormOf(RunId r) const { return placement::FormOf(graph_, decision_.runs[r]); }
+  const Variant& VariantOf(RunId r) const {
+    return placement::VariantOf(graph_, decision_.runs[r]);
+  }
 
   Status BadTensor(TensorId t, const std::string& what) const {
     return Status::Invalid("tensor " + graph_.tensors[t].name + ": " + what);
@@ -85,12 +87,12 @@ class Builder {
   }
 
   void Add(TensorId t, RunId begin, RunId end, RunId fetched_for = kNone) {
-    lives_.residences.push_back(
+    lives_.intervals.push_back(
         {t, begin, end, fetched_for, kNone, Aligned(graph_.tensors[t].bytes), false, kNone});
   }
-  void AddPart(TensorId t, const Gap& gap) {
-    lives_.residences.push_back(
-        {t, gap.release, gap.prefetch, kNone, kNone, gap.stays, true, kNone});
+  void AddPart(TensorId t, const Eviction& eviction) {
+    lives_.intervals.push_back(
+        {t, eviction.release, eviction.prefetch, kNone, kNone, eviction.stays, true, kNone});
   }
 
   Status AddTensor(TensorId t) {
@@ -100,79 +102,82 @@ class Builder {
     const bool resident = decision.whole || IsResident(tensor, decision.home);
     if (decision.home != Tier::kDevice && (!tensor.is_state() || decision.whole))
       return BadTensor(t, "its home has to be on the device");
-    if (!decision.gaps.empty() && resident)
-      return BadTensor(t, "it stays resident, so it cannot have a gap");
+    if (!decision.evictions.empty() && resident)
+      return BadTensor(t, "it stays resident, so it cannot have an eviction");
     if (!Materialised(tensor, uses)) {
-      if (!decision.gaps.empty()) return BadTensor(t, "it has a gap but no bytes under this plan");
+      if (!decision.evictions.empty())
+        return BadTensor(t, "it has an eviction but no bytes under this plan");
       if (tensor.keep) return BadTensor(t, "it is marked keep but nothing writes it");
       return Status::Ok();
     }
     if (!tensor.is_state() && uses.front().reads) {
-      return BadTensor(
-          t, OpOf(uses.front().run).name + " reads it, but no chosen form has written it before");
+      return BadTensor(t, OpOf(uses.front().run).name +
+                              " reads it, but no chosen variant has written it before");
     }
     if (resident) {
       Add(t, kNone, run_count_);
       return Status::Ok();
     }
-    if (!uses.empty()) return AddGaps(t);
+    if (!uses.empty()) return AddEvictions(t);
     AddHome({t, {}, kNone});
     return Status::Ok();
   }
 
-  /// Nothing of the tensor is on the device when the forward or the backward pass ends.
-  bool IsAwayBetweenPasses(const Gap& gap) const {
-    return std::any_of(last_of_pass_.begin(), last_of_pass_.end(),
-                       [&gap](RunId last) { return gap.release <= last && last < gap.before; });
+  /// Whether the eviction lasts across the end of the forward or the backward pass.
+  bool LastsAcrossPassEnd(const Eviction& eviction) const {
+    return std::any_of(last_of_pass_.begin(), last_of_pass_.end(), [&eviction](RunId last) {
+      return eviction.release <= last && last < eviction.before;
+    });
   }
 
-  void AddHome(HostStay stay) {
+  void AddHome(HostInterval stay) {
     stay.end = run_count_;
     stay.home = true;
     lives_.host.push_back(std::move(stay));
   }
 
-  Status AddGaps(TensorId t) {
+  Status AddEvictions(TensorId t) {
     const Tensor& tensor = graph_.tensors[t];
-    const ShortList<Gap>& gaps = decision_.tensors[t].gaps;
+    const ShortList<Eviction>& evictions = decision_.tensors[t].evictions;
     const std::span<const Use> uses = uses_[t];
-    if (tensor.is_state() &&
-        (gaps.empty() || gaps.front().after != kNone || gaps.back().before != run_count_)) {
-      return BadTensor(t, "its home is off the device, where it has to begin and to end");
+    if (tensor.is_state() && (evictions.empty() || evictions.front().after != kNone ||
+                              evictions.back().before != run_count_)) {
+      return BadTensor(t, "its home is off the device, so it has to begin and to end there");
     }
     RunId begin = uses.front().run;
     RunId fetched_for = kNone;
-    HostStay stay{t, {}, kNone};
+    HostInterval stay{t, {}, kNone};
     auto use = uses.begin();
     RunId last_write = kNone;
-    // The run up to which the host tier has what is written; kNone: what there was at the start.
+    // The host tier has what was written up to this run. kNone: the value from before the plan;
+    // less: nothing.
     RunId saved = tensor.is_state() ? kNone : kNone - 1;
-    // After which run it is dropped, though it is to be readable between the passes; that is right
-    // only if its value is in the host tier, and stays there.
+    // The run after which the tensor is dropped although it must be readable between the passes.
+    // That is right only if the host tier has its value and keeps it.
     RunId unreadable_after = kNone - 1;
     bool copied = true;
-    // A recomputation writes the value that its host copy has.
+    // A recomputation writes the value that the host copy has already.
     const auto pass_use = [&] {
       if (use->writes && !decision_.runs[use->run].recompute) last_write = use->run;
       ++use;
     };
-    for (const Gap& gap : gaps) {
-      while (use != uses.end() && use->run <= gap.after) pass_use();
-      const bool starts = gap.after == kNone, ends = gap.before == run_count_;
-      if (Status status = CheckGap(t, gap, begin, use); !status.ok()) return status;
-      if (gap.dropped && (tensor.keep || tensor.is_state()) && IsAwayBetweenPasses(gap)) {
-        unreadable_after = gap.after;
+    for (const Eviction& eviction : evictions) {
+      while (use != uses.end() && use->run <= eviction.after) pass_use();
+      const bool starts = eviction.after == kNone, ends = eviction.before == run_count_;
+      if (Status status = CheckEviction(t, eviction, begin, use); !status.ok()) return status;
+      if (eviction.dropped && (tensor.keep || tensor.is_state()) && LastsAcrossPassEnd(eviction)) {
+        unreadable_after = eviction.after;
         copied = copied && last_write <= saved;
       }
-      if (!gap.dropped) {
-        stay.from = stay.offloads.empty() ? gap.stays : std::min(stay.from, gap.stays);
-        if (last_write > saved) stay.offloads.push_back(saved = gap.after);
+      if (!eviction.dropped) {
+        stay.from = stay.offloads.empty() ? eviction.stays : std::min(stay.from, eviction.stays);
+        if (last_write > saved) stay.offloads.push_back(saved = eviction.after);
       }
-      if (!starts) Add(t, begin, gap.release, fetched_for);
-      if (gap.stays > 0) AddPart(t, gap);
-      begin = gap.prefetch;
-      fetched_for = gap.dropped ? kNone : gap.before;
-      if (!gap.dropped) stay.end = gap.prefetch;
+      if (!starts) Add(t, begin, eviction.release, fetched_for);
+      if (eviction.stays > 0) AddPart(t, eviction);
+      begin = eviction.prefetch;
+      fetched_for = eviction.dropped ? kNone : eviction.before;
+      if (!eviction.dropped) stay.end = eviction.prefetch;
       if (ends) begin = kNone;
     }
     while (use != uses.end()) pass_use();
@@ -194,57 +199,61 @@ class Builder {
     return Status::Ok();
   }
 
-  /// A gap of `t`, which is on the device from run `begin` on; `use` is its first use after it.
-  Status CheckGap(TensorId t, const Gap& gap, RunId begin,
-                  std::span<const Use>::iterator use) const {
+  /// Checks an eviction of `t`, which is on the device from run `begin` on; `use` is the first use
+  /// after the eviction.
+  Status CheckEviction(TensorId t, const Eviction& eviction, RunId begin,
+                       std::span<const Use>::iterator use) const {
     const Tensor& tensor = graph_.tensors[t];
     const std::span<const Use> uses = uses_[t];
-    const bool starts = gap.after == kNone && tensor.is_state();
-    const bool ends = gap.before == run_count_ && (tensor.is_state() || tensor.keep);
+    const bool starts = eviction.after == kNone && tensor.is_state();
+    const bool ends = eviction.before == run_count_ && (tensor.is_state() || tensor.keep);
     const auto where = [&] {
-      return starts ? std::string("at the start") : "after " + OpOf(gap.after).name;
+      return starts ? std::string("at the start") : "after " + OpOf(eviction.after).name;
     };
     const bool follows =
-        starts ? use == uses.begin() && gap.release == kNone
-               : use != uses.begin() && (use - 1)->run == gap.after && gap.after >= begin;
-    if (!follows || (ends ? use != uses.end() : use == uses.end() || use->run != gap.before)) {
-      return BadTensor(t, "a gap does not lie between two uses of it that follow each other");
+        starts ? use == uses.begin() && eviction.release == kNone
+               : use != uses.begin() && (use - 1)->run == eviction.after && eviction.after >= begin;
+    if (!follows || (ends ? use != uses.end() : use == uses.end() || use->run != eviction.before)) {
+      return BadTensor(t, "an eviction does not lie between two uses of it that follow each other");
     }
-    if (gap.release < gap.after || gap.prefetch <= gap.release || gap.before < gap.prefetch) {
-      return BadTensor(
-          t, "the gap " + where() + " is not in the order after <= release < prefetch <= before");
+    if (eviction.release < eviction.after || eviction.prefetch <= eviction.release ||
+        eviction.before < eviction.prefetch) {
+      return BadTensor(t, "the eviction " + where() +
+                              " is not in the order after <= release < prefetch <= before");
     }
-    if (gap.dropped && ends) return BadTensor(t, "it is dropped at the end, though it is needed");
-    if (gap.dropped && (use->reads || !use->writes)) {
-      return BadTensor(t, OpOf(gap.before).name + " needs its value, which was dropped");
+    if (eviction.dropped && ends)
+      return BadTensor(t, "it is dropped at the end, though it is needed");
+    if (eviction.dropped && (use->reads || !use->writes)) {
+      return BadTensor(t, OpOf(eviction.before).name + " needs its value, which was dropped");
     }
-    if (!CanStay(tensor, gap)) {
-      return BadTensor(
-          t, "its first " + std::to_string(gap.stays) + " bytes cannot stay in the gap " + where());
+    if (!CanStay(tensor, eviction)) {
+      return BadTensor(t, "its first " + std::to_string(eviction.stays) +
+                              " bytes cannot stay in the eviction " + where());
     }
     return Status::Ok();
   }
 
-  /// The residence of `t` that takes part in run `at`, or null.
-  Residence* ResidenceAt(TensorId t, RunId at) {
+  /// The interval of `t` that takes part in run `at`, or null.
+  LiveInterval* IntervalAt(TensorId t, RunId at) {
     for (int32_t r = first_[t]; r < first_[t + 1]; ++r) {
-      Residence& residence = lives_.residences[r];
-      if (!residence.part && residence.begin <= at && at <= residence.end) return &residence;
+      LiveInterval& interval = lives_.intervals[r];
+      if (!interval.part && interval.begin <= at && at <= interval.end) return &interval;
     }
     return nullptr;
   }
 
   Status JoinAlias(RunId at, const AliasPair& pair) {
-    const Form& form = FormOf(at);
-    if (std::find(form.may_alias.begin(), form.may_alias.end(), pair) == form.may_alias.end()) {
-      return BadAlias(at, pair, "form '" + form.name + "' does not allow it");
+    const Variant& variant = VariantOf(at);
+    if (std::find(variant.may_alias.begin(), variant.may_alias.end(), pair) ==
+        variant.may_alias.end()) {
+      return BadAlias(at, pair, "variant '" + variant.name + "' does not allow it");
     }
     if (graph_.tensors[pair.output].is_state() || graph_.tensors[pair.input].is_state()) {
       return BadAlias(at, pair, "a state tensor shares its bytes with no other");
     }
-    Residence* output = ResidenceAt(pair.output, at);
-    Residence* input = ResidenceAt(pair.input, at);
-    // A whole tensor has its bytes from the start of the plan, unless it lies on another.
+    LiveInterval* output = IntervalAt(pair.output, at);
+    LiveInterval* input = IntervalAt(pair.input, at);
+    // A whole tensor has its range from the start of the plan, unless it lies on another tensor.
     const RunId begin = output == nullptr        ? kNone
                         : output->begin != kNone ? output->begin
                                                  : uses_[pair.output].front().run;
@@ -258,7 +267,8 @@ class Builder {
     if (Aligned(graph_.tensors[pair.output].bytes) > input->bytes) {
       return BadAlias(at, pair, "the output is larger");
     }
-    if (std::find(form.writes.begin(), form.writes.end(), pair.input) != form.writes.end()) {
+    if (std::find(variant.writes.begin(), variant.writes.end(), pair.input) !=
+        variant.writes.end()) {
       return BadAlias(at, pair, "the operation writes both");
     }
     if (Status status = EndInput(at, pair, input); !status.ok()) return status;
@@ -268,9 +278,9 @@ class Builder {
     return Status::Ok();
   }
 
-  /// Ends the residence of an input whose bytes run `at` overwrites, provided that nobody
-  /// misses the value.
-  Status EndInput(RunId at, const AliasPair& pair, Residence* input) {
+  /// Ends the interval of an input whose bytes run `at` overwrites. Fails if the value is still
+  /// needed.
+  Status EndInput(RunId at, const AliasPair& pair, LiveInterval* input) {
     const bool whole = decision_.tensors[pair.input].whole;
     if (whole != decision_.tensors[pair.output].whole) {
       return BadAlias(at, pair,
@@ -290,44 +300,46 @@ class Builder {
       }
     }
     const TensorDecision& decision = decision_.tensors[pair.input];
-    if (decision.gaps.empty()) return Status::Ok();
-    const auto stay = std::lower_bound(lives_.host.begin(), lives_.host.end(), pair.input,
-                                       [](const HostStay& a, TensorId t) { return a.tensor < t; });
+    if (decision.evictions.empty()) return Status::Ok();
+    const auto stay =
+        std::lower_bound(lives_.host.begin(), lives_.host.end(), pair.input,
+                         [](const HostInterval& a, TensorId t) { return a.tensor < t; });
     if (stay != lives_.host.end() && stay->tensor == pair.input &&
         std::find(stay->offloads.begin(), stay->offloads.end(), at) != stay->offloads.end()) {
       return BadAlias(at, pair, "the input is to be copied to the host after this operation");
     }
-    for (const Gap& gap : decision.gaps) {
-      if (gap.after == at && gap.stays > 0)
+    for (const Eviction& eviction : decision.evictions) {
+      if (eviction.after == at && eviction.stays > 0)
         return BadAlias(at, pair, "a part of the input stays after this operation");
     }
     return Status::Ok();
   }
 
-  void AddScratch() {
+  void AddWorkspace() {
     for (RunId r = 0; r < run_count_; ++r) {
-      const std::vector<Scratch>& variants = FormOf(r).scratch;
-      if (variants.empty()) continue;
-      const TensorId t = variants[decision_.runs[r].scratch].tensor;
+      const std::vector<Algorithm>& algorithms = VariantOf(r).algorithms;
+      if (algorithms.empty()) continue;
+      const TensorId t = algorithms[decision_.runs[r].algorithm].workspace;
       if (t != kNone) Add(t, r, r);
     }
   }
 
-  /// One number for each chain of residences. An input begins before its output, so chains resolve
-  /// in order of begin.
+  /// Numbers the blocks, one for each chain of intervals. An input begins before its output, so
+  /// chains are resolved in order of begin.
   void NumberBlocks() {
-    std::vector<Residence*> joined;
-    for (Residence& residence : lives_.residences) {
-      if (residence.on == kNone) {
-        residence.block = lives_.blocks++;
+    std::vector<LiveInterval*> joined;
+    for (LiveInterval& interval : lives_.intervals) {
+      if (interval.on == kNone) {
+        interval.block = lives_.blocks++;
       } else {
-        joined.push_back(&residence);
+        joined.push_back(&interval);
       }
     }
-    std::stable_sort(joined.begin(), joined.end(),
-                     [](const Residence* a, const Residence* b) { return a->begin < b->begin; });
-    for (Residence* residence : joined) {
-      residence->block = ResidenceAt(residence->on, residence->begin)->block;
+    std::stable_sort(
+        joined.begin(), joined.end(),
+        [](const LiveInterval* a, const LiveInterval* b) { return a->begin < b->begin; });
+    for (LiveInterval* interval : joined) {
+      interval->block = IntervalAt(interval->on, interval->begin)->block;
     }
   }
 
@@ -335,8 +347,9 @@ class Builder {
   const Decision& decision_;
   const RunId run_count_;
   const UseLists& uses_;
-  std::array<RunId, 2> last_of_pass_{kNone, kNone};  ///< up to the forward's end, the backward's
-  std::vector<int32_t> first_;  ///< first_[t] .. first_[t + 1]: the residences of tensor t
+  std::array<RunId, 2> last_of_pass_{
+      kNone, kNone};  ///< the last run of the forward pass, and of the forward and backward passes
+  std::vector<int32_t> first_;  ///< first_[t] .. first_[t + 1]: the intervals of tensor t
   Lifetimes lives_;
 };
 
@@ -358,23 +371,23 @@ Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision,
 
 void Retime(const Decision& decision, Lifetimes* lives) {
   const auto to_the_end = static_cast<RunId>(decision.runs.size());
-  for (size_t r = 0; r < lives->residences.size();) {
+  for (size_t r = 0; r < lives->intervals.size();) {
     RunId before = kNone;
-    for (const Gap& gap : decision.tensors[lives->residences[r].tensor].gaps) {
-      if (gap.after != kNone) lives->residences[r++].end = gap.release;
-      before = gap.before;
+    for (const Eviction& eviction : decision.tensors[lives->intervals[r].tensor].evictions) {
+      if (eviction.after != kNone) lives->intervals[r++].end = eviction.release;
+      before = eviction.before;
       if (before == to_the_end) break;
-      if (gap.stays > 0) {
-        lives->residences[r].begin = gap.release;
-        lives->residences[r++].end = gap.prefetch;
+      if (eviction.stays > 0) {
+        lives->intervals[r].begin = eviction.release;
+        lives->intervals[r++].end = eviction.prefetch;
       }
-      lives->residences[r].begin = gap.prefetch;
+      lives->intervals[r].begin = eviction.prefetch;
     }
     if (before != to_the_end) ++r;
   }
-  for (HostStay& stay : lives->host) {
-    for (const Gap& gap : decision.tensors[stay.tensor].gaps) {
-      if (!gap.dropped && stay.end != to_the_end) stay.end = gap.prefetch;
+  for (HostInterval& stay : lives->host) {
+    for (const Eviction& eviction : decision.tensors[stay.tensor].evictions) {
+      if (!eviction.dropped && stay.end != to_the_end) stay.end = eviction.prefetch;
     }
   }
 }

@@ -9,7 +9,7 @@
 
 namespace layrub::placement {
 
-/// The last record of every text, without which it is cut off.
+/// The last record of every text. A text without it has been cut off.
 inline constexpr std::string_view kEnd = "end";
 
 /// The records of a text format: one a line, fields separated by single spaces; empty lines and
@@ -20,9 +20,10 @@ class LineReader {
 
   /// Reads the first record, which has to be `header`: the name of the format and its version.
   Status ReadHeader(const std::string& header);
-  /// Moves to the next record; false at the one that is the end, or where the text is over.
+  /// Moves to the next record. Returns false at the last record, "end", or at the end of the text.
   bool Next();
-  /// After that: kInvalid where the text is cut off, or goes on.
+  /// Call after Next has returned false. Returns kInvalid if the text lacks "end" or continues
+  /// after it.
   Status Finish();
   /// The fields of the record at hand, of which there is at least one.
   const std::vector<std::string_view>& fields() const { return fields_; }
@@ -30,9 +31,9 @@ class LineReader {
   /// The whole record at hand.
   std::string_view record() const { return record_; }
 
-  /// kInvalid naming the line of the record at hand.
+  /// Returns kInvalid with `what` and the line number of the record at hand.
   Status Error(const std::string& what) const;
-  /// Error that says how a record of this keyword has to look.
+  /// Returns an Error that says how a record of this keyword has to look.
   Status Malformed(const std::string& expected) const;
 
  private:
@@ -49,7 +50,8 @@ inline std::string_view FromDash(std::string_view field) { return field == "-" ?
 /// Reads "<keyword> <name>" into `name`, "-" as the empty name.
 Status ReadName(const LineReader& reader, std::string* name);
 
-/// The value among the first `count` of an Enum whose Name is `word`; false if there is none.
+/// Sets `value` to the value among the first `count` of Enum whose Name is `word`. Returns false if
+/// there is none.
 template <typename Enum>
 bool FindName(std::string_view word, int count, Enum* value) {
   for (int i = 0; i < count; ++i) {

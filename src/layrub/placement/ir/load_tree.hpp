@@ -10,8 +10,8 @@
 
 namespace layrub::placement {
 
-/// Bytes by run. Adds to a stretch of runs, and finds the last run of a stretch above a limit, each
-/// in logarithmic time.
+/// A number of bytes for each run. Adds to a range of runs, and finds the last run of a range above
+/// a limit, each in logarithmic time.
 class LoadTree {
  public:
   explicit LoadTree(const std::vector<int64_t>& values) {
@@ -22,7 +22,7 @@ class LoadTree {
     for (size_t i = leaves_ - 1; i > 0; --i) most_[i] = std::max(most_[2 * i], most_[2 * i + 1]);
   }
 
-  /// To each run of [begin, end).
+  /// Adds `bytes` to each run of [begin, end).
   void Add(RunId begin, RunId end, int64_t bytes) { Add(1, 0, leaves_, begin, end, bytes); }
 
   /// The last run in [begin, end) with more than `limit`; kNone if there is none.
@@ -55,8 +55,9 @@ class LoadTree {
   }
 
   size_t leaves_ = 1;
-  std::vector<int64_t> most_;   ///< by node: the largest value below it
-  std::vector<int64_t> added_;  ///< by node: added to all below it, counted in most_
+  std::vector<int64_t> most_;  ///< by node: the largest value in its subtree
+  std::vector<int64_t>
+      added_;  ///< by node: bytes added to its whole subtree, counted in its own most_
 };
 
 }  // namespace layrub::placement

@@ -6,9 +6,9 @@
 namespace layrub::placement {
 namespace {
 
-/// Maximum matching by augmenting paths. What a matching saves depends on its outputs alone, and
-/// the sets of outputs that can be matched form a matroid, so taking the largest outputs first is
-/// optimal.
+/// Maximum matching by augmenting paths. The bytes saved depend only on which outputs are matched,
+/// and the sets of outputs that can be matched form a matroid, so taking the largest outputs first
+/// is optimal.
 class Matching {
  public:
   Matching(const Graph& graph, const ShortList<AliasPair>& candidates)
@@ -42,7 +42,8 @@ class Matching {
   }
 
  private:
-  /// Lays the output whose first pair is `first` on an input, other outputs changing theirs.
+  /// Lays the output whose first pair is `first` on an input; other outputs may change their
+  /// inputs.
   bool Augment(size_t first) {
     for (size_t i = first; i < pairs_.size() && pairs_[i].output == pairs_[first].output; ++i) {
       const size_t input =
@@ -57,10 +58,10 @@ class Matching {
     return false;
   }
 
-  std::vector<AliasPair> pairs_;  ///< larger outputs first, those of one output side by side
+  std::vector<AliasPair> pairs_;  ///< larger outputs first, pairs of one output side by side
   std::vector<TensorId> inputs_;  ///< sorted
   std::vector<int64_t> outputs_;  ///< by input: the first pair of the output that lies on it
-  std::vector<bool> visited_;     ///< by input: Augment has been there
+  std::vector<bool> visited_;     ///< by input: this Augment has tried it
 };
 
 bool Allows(const Graph& graph, const AliasPair& pair) {
@@ -87,9 +88,9 @@ ShortList<AliasPair> BestAliases(const Graph& graph, std::span<const AliasPair> 
   return allowed.size() < 2 ? allowed : ShortList<AliasPair>{allowed.front()};
 }
 
-int64_t OperandBytes(const Graph& graph, const Form& form, const std::vector<bool>& skip,
+int64_t OperandBytes(const Graph& graph, const Variant& variant, const std::vector<bool>& skip,
                      std::span<const Tier> homes) {
-  const std::span<const TensorId> reads = form.reads, writes = form.writes;
+  const std::span<const TensorId> reads = variant.reads, writes = variant.writes;
   const auto bytes_of = [&](TensorId t) {
     const bool left_out = IsResident(graph.tensors[t], homes.empty() ? Tier::kDevice : homes[t]) ||
                           (!skip.empty() && skip[t]);
@@ -106,7 +107,7 @@ int64_t OperandBytes(const Graph& graph, const Form& form, const std::vector<boo
   const auto present = [&](TensorId t) {
     return (skip.empty() || !skip[t]) && (Has(reads, t) || Has(writes, t));
   };
-  for (const AliasPair& pair : form.may_alias) {
+  for (const AliasPair& pair : variant.may_alias) {
     if (present(pair.output) && present(pair.input)) pairs.push_back(pair);
   }
   for (const AliasPair& pair : BestAliases(graph, pairs)) {
@@ -115,17 +116,17 @@ int64_t OperandBytes(const Graph& graph, const Form& form, const std::vector<boo
   return bytes;
 }
 
-int32_t SmallestScratch(const Graph& graph, const Form& form) {
+int32_t SmallestAlgorithm(const Graph& graph, const Variant& variant) {
   int32_t best = 0;
-  for (int32_t i = 1; i < static_cast<int32_t>(form.scratch.size()); ++i) {
-    if (ScratchBytes(graph, form, i) < ScratchBytes(graph, form, best)) best = i;
+  for (int32_t i = 1; i < static_cast<int32_t>(variant.algorithms.size()); ++i) {
+    if (WorkspaceBytes(graph, variant, i) < WorkspaceBytes(graph, variant, best)) best = i;
   }
   return best;
 }
 
-int64_t ScratchBytes(const Graph& graph, const Form& form, int32_t scratch) {
-  if (form.scratch.empty() || form.scratch[scratch].tensor == kNone) return 0;
-  return Aligned(graph.tensors[form.scratch[scratch].tensor].bytes);
+int64_t WorkspaceBytes(const Graph& graph, const Variant& variant, int32_t algorithm) {
+  if (variant.algorithms.empty() || variant.algorithms[algorithm].workspace == kNone) return 0;
+  return Aligned(graph.tensors[variant.algorithms[algorithm].workspace].bytes);
 }
 
 }  // namespace layrub::placement

@@ -11,23 +11,23 @@
 
 namespace layrub::placement {
 
-/// The pairs out of `candidates` that save the most bytes when each input carries at most one
-/// output and each output lies on at most one input. Pairs whose output is larger than the input,
-/// or that touch a state tensor, are left out. In order of falling output size.
+/// Returns the pairs out of `candidates` that save the most bytes if each input carries at most one
+/// output and each output lies on at most one input. Leaves out pairs whose output is larger than
+/// the input and pairs with a state tensor. Sorted by output size, largest first.
 ShortList<AliasPair> BestAliases(const Graph& graph, std::span<const AliasPair> candidates);
 
-/// Device bytes that an operation in `form` needs besides scratch and state that is at home there:
-/// its distinct operands, aligned, outputs that may lie on an input counted once. Tensors t with
-/// skip[t] are left out; `skip` may be empty. `homes`, by tensor; empty: all on the device.
-int64_t OperandBytes(const Graph& graph, const Form& form, const std::vector<bool>& skip = {},
+/// Device bytes of the operands of `variant`: each counted once, aligned, without outputs that may
+/// lie on an input, state that is at home on the device, and tensors t with skip[t] (`skip` may be
+/// empty). The workspace comes on top. `homes` is by tensor; empty: all on the device.
+int64_t OperandBytes(const Graph& graph, const Variant& variant, const std::vector<bool>& skip = {},
                      std::span<const Tier> homes = {});
 
-/// The variant of `form` with the fewest bytes of workspace, the first listed of equals; 0 if it
-/// needs none.
-int32_t SmallestScratch(const Graph& graph, const Form& form);
+/// The algorithm of `variant` with the smallest workspace; of equals the first listed. 0 if
+/// `variant` lists none.
+int32_t SmallestAlgorithm(const Graph& graph, const Variant& variant);
 
-/// Aligned bytes of variant `scratch` of `form`; 0 if it needs none.
-int64_t ScratchBytes(const Graph& graph, const Form& form, int32_t scratch);
+/// Aligned bytes of the workspace of `algorithm` of `variant`; 0 if it needs none.
+int64_t WorkspaceBytes(const Graph& graph, const Variant& variant, int32_t algorithm);
 
 }  // namespace layrub::placement
 

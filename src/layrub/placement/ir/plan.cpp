@@ -4,9 +4,9 @@
 
 namespace layrub {
 
-bool TouchedAgain(const Graph& graph, const Form& form, TensorId tensor) {
+bool TouchedByRecomputation(const Graph& graph, const Variant& variant, TensorId tensor) {
   return !graph.tensors[tensor].is_state() ||
-         std::find(form.writes.begin(), form.writes.end(), tensor) == form.writes.end();
+         std::find(variant.writes.begin(), variant.writes.end(), tensor) == variant.writes.end();
 }
 
 int64_t HomeBytes(const Graph& graph, const Plan& plan) {
@@ -22,13 +22,13 @@ int64_t CopiedBytes(const Graph& graph, const Step& step) {
   if (IsOffload(step) || IsPrefetch(step)) return step.end - step.begin;
   int64_t bytes = 0;
   if (IsRun(graph, step, OpKind::kFeed)) {
-    for (const TensorId t : graph.ops[step.op].forms[0].writes) bytes += graph.tensors[t].bytes;
+    for (const TensorId t : graph.ops[step.op].variants[0].writes) bytes += graph.tensors[t].bytes;
   }
   return bytes;
 }
 
 TensorId CopiedTensor(const Graph& graph, const Step& step) {
-  return step.kind == StepKind::kCopy ? step.tensor : graph.ops[step.op].forms[0].writes[0];
+  return step.kind == StepKind::kCopy ? step.tensor : graph.ops[step.op].variants[0].writes[0];
 }
 
 const char* Name(StepKind kind) {
@@ -53,7 +53,7 @@ const char* Verb(const Graph& graph, const Step& step) {
   if (step.kind == StepKind::kCopy)
     return IsOffload(step) ? "offload" : IsPrefetch(step) ? "prefetch" : "move";
   if (step.kind != StepKind::kRun) return Name(step.kind);
-  if (step.again) return "recompute";
+  if (step.recompute) return "recompute";
   switch (graph.ops[step.op].kind) {
     case OpKind::kCompute:
       return "compute";

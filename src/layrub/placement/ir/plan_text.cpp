@@ -19,7 +19,7 @@ using placement::LineReader;
 using placement::OrDash;
 using placement::ReadName;
 
-constexpr char kPlanHeader[] = "layrub-plan 4";
+constexpr char kPlanHeader[] = "layrub-plan 5";
 constexpr int kStepKinds = 6;
 
 void AppendStep(const Graph& graph, const Step& step, std::string* text) {
@@ -46,8 +46,9 @@ void AppendStep(const Graph& graph, const Step& step, std::string* text) {
       *text += bytes();
       break;
     case StepKind::kRun:
-      *text += " " + graph.ops[step.op].name + " form=" + std::to_string(step.form) +
-               " scratch=" + std::to_string(step.scratch) + (step.again ? " again" : "");
+      *text += " " + graph.ops[step.op].name + " variant=" + std::to_string(step.variant) +
+               " algorithm=" + std::to_string(step.algorithm) +
+               (step.recompute ? " recompute" : "");
       break;
     case StepKind::kWait:
       *text += std::string(" ") + Name(step.lane) + " for " + std::to_string(step.step);
@@ -197,18 +198,19 @@ class PlanReader {
 
   Status ReadRun(Step* step) {
     const Fields& fields = reader_.fields();
-    step->again = fields.size() == 6 && fields[5] == "again";
-    if (fields.size() != (step->again ? 6 : 5) || !ParseChoice(fields[3], "form=", &step->form) ||
-        !ParseChoice(fields[4], "scratch=", &step->scratch)) {
-      return reader_.Malformed("<step> run <operation> form=<n> scratch=<n> [again]");
+    step->recompute = fields.size() == 6 && fields[5] == "recompute";
+    if (fields.size() != (step->recompute ? 6 : 5) ||
+        !ParseChoice(fields[3], "variant=", &step->variant) ||
+        !ParseChoice(fields[4], "algorithm=", &step->algorithm)) {
+      return reader_.Malformed("<step> run <operation> variant=<n> algorithm=<n> [recompute]");
     }
     if (Status status = FindOp(fields[2], step); !status.ok()) return status;
     if (graph_.ops[step->op].kind == OpKind::kFeed) step->lane = Lane::kLoad;
-    return CheckForm(*step);
+    return CheckVariant(*step);
   }
 
-  /// The tensor that field number `name` names, and the two fields from `bytes` on, if there are
-  /// any: without, all of it.
+  /// Reads the tensor named by field number `name`, and its bytes from the two fields from `bytes`
+  /// on. Without these two fields, the step is about the whole tensor.
   Status ReadPiece(size_t name, size_t bytes, Step* step) const {
     const Fields& fields = reader_.fields();
     if (Status status = FindTensor(fields[name], &step->tensor); !status.ok()) return status;
@@ -230,15 +232,16 @@ class PlanReader {
            *value >= 0;
   }
 
-  Status CheckForm(const Step& step) const {
+  Status CheckVariant(const Step& step) const {
     const Op& op = graph_.ops[step.op];
-    if (step.form >= static_cast<int32_t>(op.forms.size())) {
-      return reader_.Error("operation " + op.name + " has no form " + std::to_string(step.form));
+    if (step.variant >= static_cast<int32_t>(op.variants.size())) {
+      return reader_.Error("operation " + op.name + " has no variant " +
+                           std::to_string(step.variant));
     }
-    const auto variants = static_cast<int32_t>(op.forms[step.form].scratch.size());
-    if (step.scratch >= std::max(variants, 1)) {
-      return reader_.Error("operation " + op.name + " has no scratch variant " +
-                           std::to_string(step.scratch));
+    const auto algorithms = static_cast<int32_t>(op.variants[step.variant].algorithms.size());
+    if (step.algorithm >= std::max(algorithms, 1)) {
+      return reader_.Error("operation " + op.name + " has no algorithm " +
+                           std::to_string(step.algorithm));
     }
     return Status::Ok();
   }

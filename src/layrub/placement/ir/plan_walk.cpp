@@ -43,7 +43,7 @@ bool PlanWalk::Next() {
   return true;
 }
 
-/// Bytes [begin, end) of the tensor, beside what it has there.
+/// Gives the tensor bytes [begin, end) beside those that it has in `tier`.
 void PlanWalk::Take(Tier tier, TensorId tensor, int64_t offset, int64_t begin, int64_t end) {
   int32_t& range = range_of_[Index(tier)][tensor];
   if (range == kNone) {
@@ -61,7 +61,7 @@ void PlanWalk::GiveBack(const Step& step) {
   int32_t& range = range_of_[Index(step.tier)][step.tensor];
   LiveRange& live = ranges_[range];
   int64_t end = Aligned(step.end);
-  if (step.end == graph_.tensors[step.tensor].bytes)  // and what it lies on is longer
+  if (step.end == graph_.tensors[step.tensor].bytes)  // the range that it lies on may be longer
     end = std::max(end, live.first + live.bytes);
   const int64_t left = live.bytes - (end - step.begin);
   if (left > 0 && !IsWhole(graph_, step)) {
@@ -112,19 +112,20 @@ void PlanWalk::AddCopied(Tier tier, const Step& step, bool writes) {
   access.end = access.begin + Aligned(step.end) - step.begin;
 }
 
-/// A recomputation leaves state that its form writes alone.
+/// A recomputation leaves state that its variant writes alone.
 void PlanWalk::AddOperands(const Step& step) {
-  const Form& form = graph_.ops[step.op].forms[step.form];
+  const Variant& variant = graph_.ops[step.op].variants[step.variant];
   const auto add = [&](TensorId t, bool writes) {
-    if (!step.again || TouchedAgain(graph_, form, t)) Add(Tier::kDevice, t, writes);
+    if (!step.recompute || TouchedByRecomputation(graph_, variant, t))
+      Add(Tier::kDevice, t, writes);
   };
-  for (const TensorId t : form.reads) add(t, false);
-  for (const TensorId t : form.writes) add(t, true);
-  if (!form.scratch.empty() && form.scratch[step.scratch].tensor != kNone)
-    Add(Tier::kDevice, form.scratch[step.scratch].tensor, true);
+  for (const TensorId t : variant.reads) add(t, false);
+  for (const TensorId t : variant.writes) add(t, true);
+  if (!variant.algorithms.empty() && variant.algorithms[step.algorithm].workspace != kNone)
+    Add(Tier::kDevice, variant.algorithms[step.algorithm].workspace, true);
 }
 
-/// One that lies on a larger range touches no more than its own bytes of that.
+/// A tensor that lies on a larger range touches only its own bytes of it.
 void PlanWalk::Add(Tier tier, TensorId tensor, bool writes) {
   const int32_t range = RangeOf(tier, tensor);
   if (range == kNone) return;

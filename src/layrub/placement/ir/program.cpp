@@ -26,13 +26,13 @@ class ProgramChecker {
       }
       if (Status status = CheckChoice(run); !status.ok()) return status;
       if (run.recompute) {
-        if (Status status = CheckAgain(run); !status.ok()) return status;
+        if (Status status = CheckRecomputation(run); !status.ok()) return status;
         continue;
       }
       ++turn;
       first_[run.op] = r;
       if (!again_) continue;
-      for (const TensorId t : FormOf(graph_, run).writes) last_write_[t] = r;
+      for (const TensorId t : VariantOf(graph_, run).writes) last_write_[t] = r;
     }
     return turn == static_cast<OpId>(graph_.ops.size()) ? Status::Ok() : OtherGraph();
   }
@@ -45,42 +45,42 @@ class ProgramChecker {
   Status Bad(const Run& run, const std::string& what) const {
     return Status::Invalid("operation " + graph_.ops[run.op].name + ": " + what);
   }
-  Status NotAgain(const Run& run, const std::string& why) const {
+  Status CannotRecompute(const Run& run, const std::string& why) const {
     return Bad(run, "it cannot run again: " + why);
   }
 
   Status CheckChoice(const Run& run) const {
     const Op& op = graph_.ops[run.op];
-    if (run.form < 0 || run.form >= static_cast<int32_t>(op.forms.size())) {
-      return Bad(run, "it has no form " + std::to_string(run.form));
+    if (run.variant < 0 || run.variant >= static_cast<int32_t>(op.variants.size())) {
+      return Bad(run, "it has no variant " + std::to_string(run.variant));
     }
-    const auto variants = static_cast<int32_t>(FormOf(graph_, run).scratch.size());
-    if (run.scratch < 0 || run.scratch >= std::max(variants, 1)) {
-      return Bad(run, "it has no scratch variant " + std::to_string(run.scratch));
+    const auto algorithms = static_cast<int32_t>(VariantOf(graph_, run).algorithms.size());
+    if (run.algorithm < 0 || run.algorithm >= std::max(algorithms, 1)) {
+      return Bad(run, "it has no algorithm " + std::to_string(run.algorithm));
     }
     return Status::Ok();
   }
 
-  /// The same bits come out again if the same operation finds the same values; and they may be
-  /// written where nothing newer would be lost.
-  Status CheckAgain(const Run& run) const {
+  /// A recomputation gives the same bits if the same operation finds the same values. It must not
+  /// overwrite a newer value.
+  Status CheckRecomputation(const Run& run) const {
     const Op& op = graph_.ops[run.op];
     const RunId first = first_[run.op];
-    if (first == kNone) return NotAgain(run, "it has not run before");
-    if (!MayRunAgain(op)) return NotAgain(run, "it is not a repeatable forward");
-    const Form& form = FormOf(graph_, run);
-    if (run.form != runs_[first].form || run.scratch != runs_[first].scratch ||
-        !IsDeterministic(form, run.scratch)) {
-      return NotAgain(run, "its form and its workspace do not promise the same bits");
+    if (first == kNone) return CannotRecompute(run, "it has not run before");
+    if (!IsRecomputable(op)) return CannotRecompute(run, "it is not a repeatable forward");
+    const Variant& variant = VariantOf(graph_, run);
+    if (run.variant != runs_[first].variant || run.algorithm != runs_[first].algorithm ||
+        !IsDeterministic(variant, run.algorithm)) {
+      return CannotRecompute(run, "its variant and its algorithm do not promise the same bits");
     }
-    for (const TensorId t : form.reads) {
-      if (TouchedAgain(graph_, form, t) && last_write_[t] >= first) {
-        return NotAgain(run, graph_.tensors[t].name + ", which it reads, was written since");
+    for (const TensorId t : variant.reads) {
+      if (TouchedByRecomputation(graph_, variant, t) && last_write_[t] >= first) {
+        return CannotRecompute(run, graph_.tensors[t].name + ", which it reads, was written since");
       }
     }
-    for (const TensorId t : form.writes) {
-      if (TouchedAgain(graph_, form, t) && last_write_[t] > first) {
-        return NotAgain(run, graph_.tensors[t].name + " has a newer state than it writes");
+    for (const TensorId t : variant.writes) {
+      if (TouchedByRecomputation(graph_, variant, t) && last_write_[t] > first) {
+        return CannotRecompute(run, graph_.tensors[t].name + " has a newer value than it writes");
       }
     }
     return Status::Ok();
@@ -88,19 +88,20 @@ class ProgramChecker {
 
   const Graph& graph_;
   const std::vector<Run>& runs_;
-  std::vector<RunId> first_;       ///< by operation: its first run so far
-  std::vector<RunId> last_write_;  ///< by tensor: the last first run so far that writes it
-  const bool again_;               ///< something runs again, so that last_write_ matters
+  std::vector<RunId> first_;  ///< by operation: its first run so far
+  std::vector<RunId>
+      last_write_;    ///< by tensor: the last run so far that wrote it, recomputations left out
+  const bool again_;  ///< there are recomputations, so last_write_ is needed
 };
 
 }  // namespace
 
-bool MayRunAgain(const Op& op) {
+bool IsRecomputable(const Op& op) {
   return op.pass == Pass::kForward && op.kind == OpKind::kCompute && op.repeatable;
 }
 
-bool IsDeterministic(const Form& form, int32_t scratch) {
-  return form.scratch.empty() || form.scratch[scratch].deterministic;
+bool IsDeterministic(const Variant& variant, int32_t algorithm) {
+  return variant.algorithms.empty() || variant.algorithms[algorithm].deterministic;
 }
 
 Status CheckProgram(const Graph& graph, const std::vector<Run>& runs) {

@@ -10,13 +10,13 @@
 
 namespace layrub::placement {
 
-/// Whether `op` is of a kind that may run again for what was dropped: a repeatable forward.
-bool MayRunAgain(const Op& op);
-/// Whether `form` with variant `scratch` of its workspace promises the same bits each time.
-bool IsDeterministic(const Form& form, int32_t scratch);
+/// Whether `op` may be recomputed: a repeatable forward operation that runs a layer.
+bool IsRecomputable(const Op& op);
+/// Whether `algorithm` of `variant` gives the same bits each time.
+bool IsDeterministic(const Variant& variant, int32_t algorithm);
 
-/// Ok if `runs` is a program for `graph` as Decision::runs demands, aliases aside; otherwise
-/// kInvalid naming the operation and what is wrong with its run.
+/// Checks that `runs` is a program for `graph` as Decision::runs demands; aliases are not checked.
+/// Returns kInvalid naming the operation and what is wrong with its run.
 Status CheckProgram(const Graph& graph, const std::vector<Run>& runs);
 
 }  // namespace layrub::placement

@@ -10,9 +10,9 @@
 
 namespace layrub::placement {
 
-/// A list of plain values that mostly has one of them or none: the first value has its place in the
-/// list itself, so that a decision about a deep net is not hundreds of thousands of allocations.
-/// What there is of it is as in std::vector.
+/// A list of plain values that usually has at most one. The first value is stored in the list
+/// itself, so that a decision about a deep net does not make hundreds of thousands of allocations.
+/// Its functions behave as those of std::vector.
 template <typename Value>
 class ShortList {
  public:
@@ -77,7 +77,7 @@ class ShortList {
   uint32_t size_ = 0;
   uint32_t room_ = 1;
   Value one_{};
-  std::unique_ptr<Value[]> more_;  ///< all values, where they are more than one
+  std::unique_ptr<Value[]> more_;  ///< all values, if there are more than one
 };
 
 }  // namespace layrub::placement

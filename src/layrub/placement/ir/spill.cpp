@@ -10,7 +10,7 @@
 namespace layrub::placement {
 namespace {
 
-/// Runs [begin, end) during which a stay takes host memory, and how often it is copied for that.
+/// The runs [begin, end) during which a HostInterval occupies memory, and how many copies it needs.
 struct Taken {
   RunId begin = 0;
   RunId end = 0;
@@ -18,28 +18,28 @@ struct Taken {
   double copies = 0;
 };
 
-Taken TakenBy(const Graph& graph, const Decision& decision, const HostStay& stay) {
+Taken TakenBy(const Graph& graph, const Decision& decision, const HostInterval& stay) {
   const auto run_count = static_cast<RunId>(decision.runs.size());
   Taken taken{stay.home ? 0 : stay.offloads.front(), std::min(stay.end + 1, run_count),
               Aligned(graph.tensors[stay.tensor].bytes), static_cast<double>(stay.offloads.size())};
-  for (const Gap& gap : decision.tensors[stay.tensor].gaps) {
-    if (!gap.dropped && gap.before != run_count) ++taken.copies;
+  for (const Eviction& eviction : decision.tensors[stay.tensor].evictions) {
+    if (!eviction.dropped && eviction.before != run_count) ++taken.copies;
   }
   return taken;
 }
 
 }  // namespace
 
-void SpillStays(const Graph& graph, const Decision& decision, int64_t host_bytes,
-                Lifetimes* lives) {
+void SpillIntervals(const Graph& graph, const Decision& decision, int64_t host_bytes,
+                    Lifetimes* lives) {
   int64_t all = 0;
-  for (HostStay& stay : lives->host) {
+  for (HostInterval& stay : lives->host) {
     stay.tier = Tier::kHost;
     all += Aligned(graph.tensors[stay.tensor].bytes);
   }
   if (all <= host_bytes) return;
   std::vector<Taken> taken;
-  for (const HostStay& stay : lives->host) taken.push_back(TakenBy(graph, decision, stay));
+  for (const HostInterval& stay : lives->host) taken.push_back(TakenBy(graph, decision, stay));
   std::vector<size_t> order(taken.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto worth = [&](size_t i) {

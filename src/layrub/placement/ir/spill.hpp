@@ -9,11 +9,12 @@
 
 namespace layrub::placement {
 
-/// Chooses the tier of each host stay: no more than `host_bytes` are in host memory at a time, and
-/// the others go to the file. Those stay in memory that use it best: the most copies for the time
-/// that they take it. A value that waits for long, such as history between two updates, goes to the
-/// file first.
-void SpillStays(const Graph& graph, const Decision& decision, int64_t host_bytes, Lifetimes* lives);
+/// Sets the tier of each HostInterval: host memory as long as at most `host_bytes` of it are in use
+/// during any run, otherwise the file. Values with the most copies for the runs during which they
+/// occupy memory get it first. So a value that waits for long, such as history between two updates,
+/// goes to the file first.
+void SpillIntervals(const Graph& graph, const Decision& decision, int64_t host_bytes,
+                    Lifetimes* lives);
 
 }  // namespace layrub::placement
 

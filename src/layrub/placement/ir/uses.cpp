@@ -12,28 +12,31 @@ UseLists FindUses(const Graph& graph, const std::vector<Run>& runs) {
   std::vector<std::pair<TensorId, Use>> all;
   all.reserve(4 * runs.size());
   for (RunId r = 0; r < static_cast<RunId>(runs.size()); ++r) {
-    const Form& form = FormOf(graph, runs[r]);
+    const Variant& variant = VariantOf(graph, runs[r]);
     const size_t before = all.size();
     const auto note = [&](TensorId t, bool reads, bool writes) {
-      if (runs[r].recompute && !TouchedAgain(graph, form, t)) return;
+      if (runs[r].recompute && !TouchedByRecomputation(graph, variant, t)) return;
       for (size_t i = before; i < all.size(); ++i) {
         if (all[i].first == t) return;
       }
       all.push_back({t, {r, reads, writes}});
     };
-    for (const TensorId t : form.reads) {
-      note(t, true, std::find(form.writes.begin(), form.writes.end(), t) != form.writes.end());
+    for (const TensorId t : variant.reads) {
+      note(t, true,
+           std::find(variant.writes.begin(), variant.writes.end(), t) != variant.writes.end());
     }
-    for (const TensorId t : form.writes) note(t, false, true);
+    for (const TensorId t : variant.writes) note(t, false, true);
   }
   return UseLists(graph.tensors.size(), [&all](const auto& add) {
     for (const auto& [t, use] : all) add(t, use);
   });
 }
 
-Gap FromTheStart(const Use& first) { return {kNone, kNone, first.run, first.run, !first.reads}; }
+Eviction FromTheStart(const Use& first) {
+  return {kNone, kNone, first.run, first.run, !first.reads};
+}
 
-Gap ToTheEnd(const Use& last, const std::vector<Run>& runs) {
+Eviction ToTheEnd(const Use& last, const std::vector<Run>& runs) {
   const auto end = static_cast<RunId>(runs.size());
   return {last.run, last.run, end, end};
 }
@@ -81,7 +84,8 @@ Decision DefaultDecision(const Graph& graph) {
   decision.tensors.resize(graph.tensors.size());
   decision.runs.reserve(graph.ops.size());
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
-    decision.runs.push_back({o, 0, SmallestScratch(graph, graph.ops[o].forms.front()), {}, false});
+    decision.runs.push_back(
+        {o, 0, SmallestAlgorithm(graph, graph.ops[o].variants.front()), {}, false});
   }
   return decision;
 }

@@ -17,27 +17,28 @@ struct Use {
   bool writes = false;
 };
 
-/// The uses of each tensor, in order of runs; scratch has none.
+/// The uses of each tensor, in order of runs; workspaces have none.
 using UseLists = Buckets<Use>;
 UseLists FindUses(const Graph& graph, const std::vector<Run>& runs);
 
-/// The gap of state at home in the host tier before `first`, its first use, as late as it may end.
-Gap FromTheStart(const Use& first);
-/// The gap after `last`, the last use of a tensor, that lasts to the end.
-Gap ToTheEnd(const Use& last, const std::vector<Run>& runs);
+/// The eviction of state at home off the device from the start of the plan to its first use
+/// `first`. It ends as late as possible.
+Eviction FromTheStart(const Use& first);
+/// The eviction from the last use of a tensor, `last`, to the end of the plan.
+Eviction ToTheEnd(const Use& last, const std::vector<Run>& runs);
 
-/// Whether a plan gives the tensor bytes at all: a saved tensor that no chosen form reads has none.
+/// Whether the tensor has bytes in a plan. A saved tensor that no chosen variant reads has none.
 bool Materialised(const Tensor& tensor, std::span<const Use> uses);
 
-/// The versions of each named blob that a plan gives bytes, state left out, in the order
-/// in which they are first written. Only blobs with at least two.
+/// The versions of each named blob that have bytes in a plan, without state, in the order in which
+/// they are first written. Only blobs with at least two such versions.
 std::vector<std::vector<TensorId>> BlobVersions(const Graph& graph, const UseLists& uses);
 
 /// The first operation of `pass` or a later pass; graph.ops.size() if there is none.
 OpId FirstOp(const Graph& graph, Pass pass);
 
-/// A decision that takes the first form and the smallest workspace of every operation, keeps
-/// nothing whole and moves nothing: a strategy starts from it.
+/// The decision from which strategies start: the first variant and the smallest workspace of every
+/// operation, no evictions, and each tensor on the device from its first to its last use.
 Decision DefaultDecision(const Graph& graph);
 
 }  // namespace layrub::placement

@@ -10,12 +10,14 @@
 namespace layrub::placement::pack {
 namespace {
 
-/// What is on its way counts so many bytes more: somebody waits.
+/// Moving an interval that a copy may still be filling costs so many bytes more, because somebody
+/// waits.
 constexpr int64_t kMoveOnItsWay = 64 << 20;
-/// Sliding closes gaps first where that takes hardly more than one copy.
+/// Sliding first closes only the holes for which it needs at most so many pieces: hardly more than
+/// one copy.
 constexpr int64_t kFewPieces = 8;
 constexpr int64_t kAnyPieces = std::numeric_limits<int64_t>::max();
-/// Who waits for less than so many seconds does not wait.
+/// Waits shorter than so many seconds do not count.
 constexpr double kTick = 20e-6;
 
 }  // namespace
@@ -24,7 +26,7 @@ void CompactingRequests::SetOrder() {
   order.resize(intervals.size());
   std::iota(order.begin(), order.end(), 0);
   const auto rank = [this](int32_t i) {
-    // What was just placed may not move: what grows needs room where it is.
+    // Intervals that were just placed may not move, so an interval that grows comes before them.
     return std::tuple(intervals[i].begin, !Shrinks(i), !Grows(i), -intervals[i].bytes, i);
   };
   std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return rank(a) < rank(b); });
@@ -67,7 +69,7 @@ double CompactingAllocator::WaitOf(int32_t i, int64_t offset) const {
   return ready_.Wait(offset, offset + Bytes(i), requests_.timings[i].wanted);
 }
 
-/// A move on bytes that it leaves is done piece by piece, each as large as the distance.
+/// A move to an overlapping range is done in pieces, each as large as the distance.
 int64_t CompactingAllocator::Pieces(int32_t i, int64_t offset) const {
   return PiecesAt(i, std::abs(offset - offsets_[i]));
 }
@@ -75,7 +77,7 @@ int64_t CompactingAllocator::PiecesAt(int32_t i, int64_t distance) const {
   return (Bytes(i) + distance - 1) / distance;
 }
 
-/// The bytes below the k-th of live_, or above all.
+/// The bytes of the hole below the k-th of live_; for k = live_.size(), of the hole above all.
 int64_t CompactingAllocator::HoleBelow(size_t k) const {
   return (k < live_.size() ? offsets_[live_[k]] : requests_.height) -
          (k > 0 ? End(live_[k - 1]) : 0);
@@ -99,7 +101,7 @@ void CompactingAllocator::Move(int32_t i, int64_t offset) {
   Put(i, offset);
 }
 
-/// Undoes all moves but the first so many.
+/// Undoes all but the first `moves` moves.
 void CompactingAllocator::Undo(size_t moves) {
   for (; shifts_.size() > moves; shifts_.pop_back(), left_.pop_back()) {
     const int32_t i = shifts_.back().interval;
@@ -108,7 +110,7 @@ void CompactingAllocator::Undo(size_t moves) {
   }
 }
 
-/// What begins now, in holes, or in place of what makes way; else after everything has slid.
+/// Places the intervals that begin now; if that fails, tries again after everything has slid down.
 bool CompactingAllocator::PlaceAll(std::span<const int32_t> fresh) {
   const size_t done = shifts_.size();
   const auto all = [&] {
@@ -119,7 +121,7 @@ bool CompactingAllocator::PlaceAll(std::span<const int32_t> fresh) {
     for (const int32_t i : fresh) Remove(i);
     Undo(done);
     Slide(pieces);
-    if (looks_ > kMostLooks) return false;
+    if (looks_ > kMaxVisits) return false;
     if (all()) return true;
   }
   return false;
@@ -142,7 +144,8 @@ bool CompactingAllocator::Place(int32_t i) {
   return true;
 }
 
-/// `i` begins where `part` lies, which has room for that, is given it, or moves.
+/// Gives `i` the address of `part`, after others have made way around the part, or the part has
+/// moved.
 bool CompactingAllocator::Grow(int32_t i, int32_t part) {
   const Room room = FindRoom(part, Bytes(i) - Bytes(part));
   const int64_t offset = FindOffset(i, {});
@@ -157,7 +160,7 @@ bool CompactingAllocator::Grow(int32_t i, int32_t part) {
   return true;
 }
 
-/// Holes outside `taken`.
+/// Calls f(hole) for the holes outside `taken`.
 template <typename F>
 void CompactingAllocator::ForEachHole(Range taken, const F& f) {
   Hole hole;
@@ -179,10 +182,10 @@ void CompactingAllocator::ForEachHole(Range taken, const F& f) {
   looks_ += static_cast<int64_t>(live_.size());
 }
 
-/// Where it waits least; what fills a hole goes first, then the smallest hole, beside what ends
-/// at about the same time.
+/// Finds the offset at which `i` waits least. Of equals, prefers a hole that it fills, then the
+/// smallest hole, then a neighbour that ends at about the same time.
 int64_t CompactingAllocator::FindOffset(int32_t i, Range taken) {
-  using Worth = std::tuple<int64_t, bool, int64_t, int64_t>;  // the less, the better
+  using Worth = std::tuple<int64_t, bool, int64_t, int64_t>;  // the smallest is best
   std::optional<Worth> best;
   int64_t found = kNowhere;
   const int64_t bytes = Bytes(i);
@@ -201,7 +204,7 @@ int64_t CompactingAllocator::FindOffset(int32_t i, Range taken) {
   return found;
 }
 
-/// How far apart their ends are; 0: there is no other.
+/// How far apart the ends of `i` and `other` are; 0 if there is no other.
 int64_t CompactingAllocator::Apart(int32_t i, int32_t other) const {
   return other == kNone
              ? 0

@@ -16,19 +16,20 @@
 
 namespace layrub::placement::pack {
 
-/// What a CompactingAllocator is asked for. All vectors but `order` have an element for each
+/// The requests to a CompactingAllocator. All vectors but `order` have one element for each
 /// interval.
 struct CompactingRequests {
   std::vector<Interval> intervals;
   std::vector<Movable> movable;
   std::vector<Timing> timings;
-  /// Of which other interval it goes on with the first bytes, or kNone: with fewer bytes once that
-  /// has ended, with more before.
+  /// The interval whose first bytes this one continues, or kNone. If this one is smaller, it is the
+  /// part that is left of the other; if it is larger, the other is the part.
   std::vector<int32_t> follows;
   double moved_byte = 1;  ///< see Timings
   double piece = 0;
-  int64_t height = 0;          ///< bytes that there are
-  std::vector<int32_t> order;  ///< in which they come: what becomes a part, what grows, the rest
+  int64_t height = 0;          ///< bytes to give out
+  std::vector<int32_t> order;  ///< by begin; of equal begins first intervals that shrink to a part,
+                               ///< then those that grow, then the rest
 
   bool Shrinks(int32_t i) const {
     return follows[i] != kNone && intervals[i].bytes < intervals[follows[i]].bytes;
@@ -37,26 +38,26 @@ struct CompactingRequests {
   void SetOrder();
 };
 
-/// Gives out bytes to one interval after the other, in order of begin, and moves what it has given
-/// where that makes holes; see PackCompacting.
+/// Gives out bytes to one interval after the other, in order of begin, and moves earlier intervals
+/// if that makes large enough holes; see PackCompacting.
 class CompactingAllocator {
  public:
-  /// What it is given has to live as long.
+  /// `requests` must outlive it.
   explicit CompactingAllocator(const CompactingRequests& requests)
       : requests_(requests),
         offsets_(requests.intervals.size()),
         first_(requests.intervals.size()) {}
 
-  /// False if something finds no place.
+  /// Returns false if an interval finds no place.
   bool Run();
 
-  const std::vector<int64_t>& first() const { return first_; }  ///< where each lies first
+  const std::vector<int64_t>& first() const { return first_; }  ///< by interval: its first offset
   const std::vector<Shift>& shifts() const { return shifts_; }
 
  private:
   static constexpr int64_t kNowhere = -1;
-  /// How many looks at intervals one attempt may take: a nanosecond or two each.
-  static constexpr int64_t kMostLooks = 10'000'000;
+  /// Gives up after looking at so many intervals. A look takes a nanosecond or two.
+  static constexpr int64_t kMaxVisits = 10'000'000;
   static constexpr double kNoWay = std::numeric_limits<double>::infinity();
   struct Hole {
     int64_t begin = 0;
@@ -68,14 +69,15 @@ class CompactingAllocator {
     int64_t begin = 0;
     int64_t end = 0;
   };
-  /// A part goes down if `down`, and so many of live_ next below it do; so many next above go up.
+  /// A way to make a hole around a part. If `down`, the part and the `below` intervals next below
+  /// it slide down; the `above` intervals next above it slide up.
   struct Room {
     double cost = kNoWay;
     bool down = false;
     size_t below = 0;
     size_t above = 0;
   };
-  /// What lies from the `first` to the `last` of live_ slides together, down or up.
+  /// A way to join holes: live_[first] to live_[last] slide together, down or up.
   struct Joint {
     double cost = kNoWay;
     size_t first = 0;
@@ -111,7 +113,7 @@ class CompactingAllocator {
   void ForEachHole(Range taken, const F& f);
   int64_t FindOffset(int32_t i, Range taken);
   int64_t MakeWay(int32_t i);
-  std::optional<double> CostOfWay(Range way);
+  std::optional<double> CostOfClearing(Range way);
   Joint FindJoint(int64_t bytes);
   void Join(const Joint& joint);
   bool Clear(Range way);
@@ -120,14 +122,14 @@ class CompactingAllocator {
   void SlideUp(const std::vector<int32_t>& live, size_t first, size_t last);
 
   const CompactingRequests& requests_;
-  std::vector<int64_t> offsets_;  ///< by interval: where it lies, or lay last
-  std::vector<int64_t> first_;    ///< by interval: where it lies first
+  std::vector<int64_t> offsets_;  ///< by interval: its current offset, or its last one
+  std::vector<int64_t> first_;    ///< by interval: its first offset
   std::vector<Shift> shifts_;
-  std::vector<int64_t> left_;  ///< by shift: the offset that it leaves
-  std::vector<int32_t> live_;  ///< what lies somewhere, by offset
+  std::vector<int64_t> left_;  ///< by shift: the offset before it
+  std::vector<int32_t> live_;  ///< the intervals that are placed now, sorted by offset
   ReadyTimes ready_;
   int32_t now_ = 0;
-  double seconds_ = 0;  ///< what begins now, or did last, is wanted from then on
+  double seconds_ = 0;  ///< when the intervals that began last are first used
   int64_t looks_ = 0;
 };
 

@@ -14,7 +14,7 @@ CompactingAllocator::Room CompactingAllocator::FindRoom(int32_t part, int64_t by
   Room best;
   int64_t below = 0;
   double cost_below = 0;
-  for (size_t d = 0; d <= at + 1; ++d) {  // d - 1 of them go down
+  for (size_t d = 0; d <= at + 1; ++d) {  // d > 0: the part and d - 1 below it go down
     if (d > 0) {
       const size_t k = at + 1 - d;
       if (!MayMove(live_[k])) break;
@@ -47,7 +47,7 @@ void CompactingAllocator::MakeRoom(int32_t part, const Room& room) {
   if (room.above > 0) SlideUp(live, at + 1, at + room.above);
 }
 
-/// What lies from the `first` to the `last` of live_, which is `live`, closes the holes below.
+/// Slides live[first] to live[last] down over the holes below them. `live` is a copy of live_.
 void CompactingAllocator::SlideDown(const std::vector<int32_t>& live, size_t first, size_t last) {
   int64_t bottom = first > 0 ? End(live[first - 1]) : 0;
   for (size_t k = first; k <= last; ++k) {
@@ -56,7 +56,7 @@ void CompactingAllocator::SlideDown(const std::vector<int32_t>& live, size_t fir
   }
 }
 
-/// ... above.
+/// The same upward.
 void CompactingAllocator::SlideUp(const std::vector<int32_t>& live, size_t first, size_t last) {
   int64_t top = last + 1 < live.size() ? offsets_[live[last + 1]] : requests_.height;
   for (size_t k = last + 1; k-- > first;) {
@@ -65,14 +65,14 @@ void CompactingAllocator::SlideUp(const std::vector<int32_t>& live, size_t first
   }
 }
 
-/// Moves what costs least out of the way of `i`, into other holes or together; where `i` may lie
-/// then.
+/// Moves the intervals whose moves cost least out of the way of `i`, into other holes or together.
+/// Returns the offset that is free for `i` then.
 int64_t CompactingAllocator::MakeWay(int32_t i) {
   const int64_t bytes = Bytes(i);
   std::vector<std::pair<double, int64_t>> windows;  // cost, offset
   const auto add = [&](int64_t offset) {
     if (offset < 0 || offset + bytes > requests_.height) return;
-    const auto cost = CostOfWay({offset, offset + bytes});
+    const auto cost = CostOfClearing({offset, offset + bytes});
     if (cost) windows.emplace_back(*cost, offset);
   };
   add(0);
@@ -85,7 +85,7 @@ int64_t CompactingAllocator::MakeWay(int32_t i) {
   windows.erase(std::unique(windows.begin(), windows.end()), windows.end());
   const Joint joint = FindJoint(bytes);
   for (const auto& [cost, offset] : windows) {
-    if (looks_ > kMostLooks || cost > joint.cost) break;
+    if (looks_ > kMaxVisits || cost > joint.cost) break;
     if (Clear({offset, offset + bytes})) return offset;
   }
   if (joint.cost == kNoWay) return kNowhere;
@@ -93,8 +93,8 @@ int64_t CompactingAllocator::MakeWay(int32_t i) {
   return FindOffset(i, {});
 }
 
-/// Nothing if something in the way may not be moved.
-std::optional<double> CompactingAllocator::CostOfWay(Range way) {
+/// Returns nothing if an interval in the way may not be moved.
+std::optional<double> CompactingAllocator::CostOfClearing(Range way) {
   double cost = 0;
   for (const int32_t i : live_) {
     ++looks_;
@@ -106,21 +106,22 @@ std::optional<double> CompactingAllocator::CostOfWay(Range way) {
   return cost;
 }
 
-/// Where the holes between make one of at least `bytes` at the least cost.
+/// Finds the cheapest intervals to slide together so that the holes between them become one of at
+/// least `bytes`.
 CompactingAllocator::Joint CompactingAllocator::FindJoint(int64_t bytes) {
   Joint best;
   const size_t count = live_.size();
   for (const bool down : {true, false}) {
-    // The k-th in the direction from which they come, and the hole that they slide to first.
+    // The k-th interval in the order in which they slide, and the hole before it.
     const auto at = [&](size_t k) { return down ? k : count - 1 - k; };
-    const auto gap = [&](size_t k) { return HoleBelow(down ? k : count - k); };
+    const auto hole = [&](size_t k) { return HoleBelow(down ? k : count - k); };
     for (size_t a = 0; a < count; ++a) {
-      int64_t sum = gap(a);
+      int64_t sum = hole(a);
       double cost = 0;
       for (size_t b = a; sum > 0 && b < count && MayMove(live_[at(b)]); ++b) {
         ++looks_;
         cost += CostOf(live_[at(b)], PiecesAt(live_[at(b)], sum));
-        sum += gap(b + 1);
+        sum += hole(b + 1);
         if (cost >= best.cost) break;
         if (sum >= bytes) {
           best = {cost, std::min(at(a), at(b)), std::max(at(a), at(b)), down};
@@ -141,7 +142,8 @@ void CompactingAllocator::Join(const Joint& joint) {
   }
 }
 
-/// All or nothing.
+/// Moves everything out of `way` into other holes. Moves nothing and returns false if something
+/// finds no hole.
 bool CompactingAllocator::Clear(Range way) {
   std::vector<int32_t> inside;
   for (const int32_t i : live_) {
@@ -161,8 +163,8 @@ bool CompactingAllocator::Clear(Range way) {
   return true;
 }
 
-/// Everything that may be moved goes down as far as what lies below lets it, if that takes at
-/// most so many pieces.
+/// Slides everything that may be moved down as far as possible, each interval only if that takes at
+/// most `pieces` pieces.
 void CompactingAllocator::Slide(int64_t pieces) {
   const std::vector<int32_t> before = live_;
   int64_t bottom = 0;

@@ -11,13 +11,13 @@
 namespace layrub::placement::pack {
 namespace {
 
-/// How many pairs of overlapping intervals the orders of one call may look at together.
+/// How many pairs of overlapping intervals all orders of one call together may look at.
 constexpr int64_t kOrderBudget = 4'000'000;
 /// How often one order may be changed.
 constexpr int64_t kMaxRounds = 100;
 
 using Order = std::vector<int32_t>;
-/// For each interval those that share a moment with it.
+/// For each interval the ones that share a moment with it.
 using Neighbours = std::vector<std::vector<int32_t>>;
 
 Order SortedBy(const std::vector<Interval>& intervals,
@@ -93,7 +93,7 @@ int64_t CountPairs(const Sweep& sweep) {
   return pairs;
 }
 
-/// Best fit in order of time, as an allocator would do it that sees one request after the other.
+/// Best fit in order of time, like an allocator that serves one request after the other.
 Packing PackInTime(const std::vector<Interval>& intervals, const Sweep& sweep) {
   Packing packing{std::vector<int64_t>(intervals.size()), 0};
   std::map<int64_t, int64_t> holes;                // offset -> bytes, below packing.bytes
@@ -204,7 +204,8 @@ class Placer {
   std::vector<std::pair<int64_t, int64_t>> taken_;
 };
 
-/// Starts from `order` and moves what sticks out above `bound` to its front, `rounds` times.
+/// Packs in `order`, then `rounds` times moves the intervals that end above `bound` to the front of
+/// the order and packs again. Returns the smallest packing.
 Packing Improve(const std::vector<Interval>& intervals, Placer* placer, Order order, int64_t bound,
                 int64_t rounds) {
   Packing packing = placer->Place(order);
@@ -219,7 +220,8 @@ Packing Improve(const std::vector<Interval>& intervals, Placer* placer, Order or
   return best;
 }
 
-/// Best fit in several orders; `best` if none is better. `pairs`: what one placement looks at.
+/// Best fit in several orders; returns `best` if none is better. `pairs`: the pairs that one
+/// placement looks at.
 Packing PackInOrders(const std::vector<Interval>& intervals, const Neighbours& neighbours,
                      int64_t pairs, int64_t bound, Packing best) {
   const std::vector<Order> orders{SortedBy(intervals, LivesLonger),

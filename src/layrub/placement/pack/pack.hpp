@@ -6,7 +6,7 @@
 
 namespace layrub::placement::pack {
 
-/// A range that has to lie somewhere from `begin` until just before `end`. Times are step
+/// A range that needs an address from time `begin` until just before `end`. Times are step
 /// positions, begin < end.
 struct Interval {
   int64_t bytes = 0;
@@ -15,8 +15,8 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-/// Where the intervals lie: two that share a moment share no byte. Offsets are sums of sizes, so
-/// they are aligned when all sizes are.
+/// Addresses of the intervals. Two that share a moment share no byte. Offsets are sums of sizes, so
+/// they are aligned if all sizes are.
 struct Packing {
   std::vector<int64_t> offsets;  ///< one per interval
   int64_t bytes = 0;             ///< the highest byte used, plus one
@@ -30,9 +30,9 @@ int64_t LargestLiveSum(const std::vector<Interval>& intervals);
 Packing PackWhole(const std::vector<Interval>& intervals, std::vector<int32_t>* others);
 
 /// Packs by best fit, in order of time and then in several other orders, and returns the smallest
-/// result; deterministic. Begins with PackWhole. Takes about n log n steps for n intervals, and a
-/// few hundredths of a second for the other orders, which are left out where even that is too
-/// short. Nothing more is tried once a packing needs at most `enough` bytes.
+/// result. Begins with PackWhole. Stops once a packing needs at most `enough` bytes. Deterministic.
+/// Takes about n log n steps for n intervals, and a few hundredths of a second for the other
+/// orders, which are skipped if that would not suffice for one of them.
 Packing Pack(const std::vector<Interval>& intervals, int64_t enough = 0);
 
 }  // namespace layrub::placement::pack

@@ -9,12 +9,12 @@
 namespace layrub::placement::pack {
 namespace {
 
-/// What takes a smaller part of the bytes is not worth moving.
+/// An interval smaller than the bytes that there are, divided by this, is not worth moving.
 constexpr int64_t kSmallPart = 4096;
-/// More intervals are left alone.
+/// With more intervals PackCompacting gives up.
 constexpr size_t kMostIntervals = 10'000;
 
-/// Puts what is small above what is there, in fixed places, and removes it from `others`, if the
+/// Packs small intervals above `packing`, in fixed places, and removes them from `others`, if the
 /// others may still fit.
 void PackSmall(const std::vector<Interval>& intervals, const std::vector<bool>& may_be_small,
                int64_t enough, std::vector<int32_t>* others, Packing* packing) {
@@ -34,10 +34,10 @@ void PackSmall(const std::vector<Interval>& intervals, const std::vector<bool>& 
   *others = std::move(large);
 }
 
-/// When interval `i` is asked for: at the last of `moments` before it begins; if it is what is left
-/// of `before`, at the first of them after that has ended.
-int32_t AskedAt(const std::vector<Interval>& intervals, const std::vector<int32_t>& moments,
-                int32_t i, int32_t before) {
+/// The moment at which interval `i` is placed: the last of `moments` that is not after its begin.
+/// If it is the part that is left of `before`, the first of them after that one has ended.
+int32_t PlacementMoment(const std::vector<Interval>& intervals, const std::vector<int32_t>& moments,
+                        int32_t i, int32_t before) {
   const int32_t begin = intervals[i].begin;
   const auto after = std::upper_bound(moments.begin(), moments.end(), begin);
   if (before != kNone && intervals[i].bytes < intervals[before].bytes) {
@@ -72,11 +72,11 @@ std::optional<MovingPacking> PackCompacting(const std::vector<Interval>& interva
     const int32_t before = follows.empty() ? kNone : follows[i];
     some.follows.push_back(before == kNone ? kNone : index[before]);
     some.intervals.push_back(intervals[i]);
-    some.intervals.back().begin = AskedAt(intervals, moments, i, before);
+    some.intervals.back().begin = PlacementMoment(intervals, moments, i, before);
     some.movable.push_back(movable[i]);
     some.timings.push_back(timings.ranges.empty() ? Timing() : timings.ranges[i]);
   }
-  // A part is there until it grows, at the moment at which the whole begins.
+  // A part lasts until it grows, at the moment at which the whole tensor begins.
   std::vector<int32_t> parts;
   for (size_t i = 0; i < some.intervals.size(); ++i) {
     if (!some.Grows(static_cast<int32_t>(i))) continue;
@@ -92,7 +92,7 @@ std::optional<MovingPacking> PackCompacting(const std::vector<Interval>& interva
   some.SetOrder();
   CompactingAllocator done(some);
   if (!done.Run()) return std::nullopt;
-  int64_t& bytes = found.packing.bytes;  // what is touched, however much there is
+  int64_t& bytes = found.packing.bytes;  // the highest byte in use, plus one
   const auto reach = [&](int32_t i, int64_t offset) {
     bytes = std::max(bytes, offset + intervals[i].bytes);
   };

@@ -7,13 +7,14 @@
 
 namespace layrub::placement::pack {
 
-/// When each byte of an arena is free to be written: from the start on, until told otherwise.
+/// When each byte of an arena may be written again. All bytes are free from the start until Set is
+/// called for them.
 class ReadyTimes {
  public:
-  /// [begin, end) is free from `seconds` on.
+  /// Bytes [begin, end) are free from `seconds` on.
   void Set(int64_t begin, int64_t end, double seconds);
 
-  /// How long who wants [begin, end) at `seconds` waits until all of it is free.
+  /// Seconds to wait at time `seconds` until all of [begin, end) is free.
   double Wait(int64_t begin, int64_t end, double seconds) const;
 
  private:

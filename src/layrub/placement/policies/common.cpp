@@ -8,60 +8,64 @@
 namespace layrub::placement::policies {
 namespace {
 
-void TakeForm(const Graph& graph, OpId o, std::vector<Form>::const_iterator form,
-              Decision* decision) {
-  decision->runs[o].form = static_cast<int32_t>(form - graph.ops[o].forms.begin());
-  decision->runs[o].scratch = SmallestScratch(graph, *form);
+void TakeVariant(const Graph& graph, OpId o, std::vector<Variant>::const_iterator variant,
+                 Decision* decision) {
+  decision->runs[o].variant = static_cast<int32_t>(variant - graph.ops[o].variants.begin());
+  decision->runs[o].algorithm = SmallestAlgorithm(graph, *variant);
 }
 
-/// Where an activation or saved tensor is away; empty if it stays.
-ShortList<Gap> AwayBetweenPasses(const Graph& graph, TensorId t, std::span<const Use> uses,
-                                 OpId first_backward) {
+/// The eviction of an activation or saved tensor; empty if it stays.
+ShortList<Eviction> EvictionsBetweenPasses(const Graph& graph, TensorId t,
+                                           std::span<const Use> uses, OpId first_backward) {
   const Tensor& tensor = graph.tensors[t];
   if (tensor.is_state() || tensor.bytes == 0) return {};
   const auto later = std::find_if(uses.begin(), uses.end(),
                                   [&](const Use& use) { return use.run >= first_backward; });
   if (later == uses.begin() || later == uses.end() || !later->reads) return {};
   if (later->run == first_backward) return {};
-  const Gap gap{(later - 1)->run, (later - 1)->run + 1, later->run - 1, later->run};
-  if (gap.prefetch - gap.release < 2) return {};
-  return {gap};
+  const Eviction eviction{(later - 1)->run, (later - 1)->run + 1, later->run - 1, later->run};
+  if (eviction.prefetch - eviction.release < 2) return {};
+  return {eviction};
 }
 
-/// The value that a tensor has after run `r` is written by it, on no older one.
-bool BeginsAt(RunId r, std::span<const Use> uses, const ShortList<Gap>& gaps) {
+/// Whether run `r` writes a new value of the tensor that does not depend on an older one.
+bool BeginsAt(RunId r, std::span<const Use> uses, const ShortList<Eviction>& evictions) {
   return (!uses.empty() && uses.front().run == r) ||
-         std::any_of(gaps.begin(), gaps.end(),
-                     [r](const Gap& gap) { return gap.dropped && gap.before == r; });
+         std::any_of(evictions.begin(), evictions.end(), [r](const Eviction& eviction) {
+           return eviction.dropped && eviction.before == r;
+         });
 }
 
-/// Run `r` is the last that needs the value of `tensor`, and it does not change it.
-bool EndsAt(RunId r, const Tensor& tensor, std::span<const Use> uses, const ShortList<Gap>& gaps) {
+/// Whether run `r` is the last that needs the value of `tensor`, and does not change it.
+bool EndsAt(RunId r, const Tensor& tensor, std::span<const Use> uses,
+            const ShortList<Eviction>& evictions) {
   if (uses.empty()) return false;
   if (uses.back().run == r) return !uses.back().writes && !tensor.keep;
-  const bool dropped = std::any_of(gaps.begin(), gaps.end(), [r](const Gap& gap) {
-    return gap.dropped && gap.after == r && gap.release == r;
-  });
+  const bool dropped =
+      std::any_of(evictions.begin(), evictions.end(), [r](const Eviction& eviction) {
+        return eviction.dropped && eviction.after == r && eviction.release == r;
+      });
   if (!dropped) return false;
   const auto use = std::find_if(uses.begin(), uses.end(), [r](const Use& u) { return u.run == r; });
   return use != uses.end() && !use->writes;
 }
 
-/// Outputs of run `r` on inputs that nobody needs afterwards, besides the aliases that the decision
-/// has.
+/// Pairs that lay outputs of run `r` on inputs that nobody needs afterwards, in addition to the
+/// aliases that the decision has.
 ShortList<AliasPair> MoreAliases(const Graph& graph, RunId r, InPlace which, const UseLists& uses,
                                  const Decision& decision) {
   const Run& chosen = decision.runs[r];
   ShortList<AliasPair> candidates;
-  for (const AliasPair& pair : graph.ops[chosen.op].forms[chosen.form].may_alias) {
+  for (const AliasPair& pair : graph.ops[chosen.op].variants[chosen.variant].may_alias) {
     const Tensor& output = graph.tensors[pair.output];
     const Tensor& input = graph.tensors[pair.input];
     if (which == InPlace::kSameRole && output.role != input.role) continue;
-    const bool begins_here = BeginsAt(r, uses[pair.output], decision.tensors[pair.output].gaps) &&
-                             Materialised(output, uses[pair.output]);
-    const bool ends_here = begins_here &&
-                           EndsAt(r, input, uses[pair.input], decision.tensors[pair.input].gaps) &&
-                           !BeginsAt(r, uses[pair.input], decision.tensors[pair.input].gaps);
+    const bool begins_here =
+        BeginsAt(r, uses[pair.output], decision.tensors[pair.output].evictions) &&
+        Materialised(output, uses[pair.output]);
+    const bool ends_here =
+        begins_here && EndsAt(r, input, uses[pair.input], decision.tensors[pair.input].evictions) &&
+        !BeginsAt(r, uses[pair.input], decision.tensors[pair.input].evictions);
     const bool taken =
         std::any_of(chosen.aliases.begin(), chosen.aliases.end(), [&pair](const AliasPair& other) {
           return other.output == pair.output || other.input == pair.input;
@@ -73,16 +77,16 @@ ShortList<AliasPair> MoreAliases(const Graph& graph, RunId r, InPlace which, con
 
 }  // namespace
 
-Decision InSmallestForms(const Graph& graph) {
+Decision InSmallestVariants(const Graph& graph) {
   Decision decision = DefaultDecision(graph);
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
-    const std::vector<Form>& forms = graph.ops[o].forms;
-    if (forms.size() == 1) continue;
+    const std::vector<Variant>& variants = graph.ops[o].variants;
+    if (variants.size() == 1) continue;
     const auto smallest =
-        std::min_element(forms.begin(), forms.end(), [&](const Form& a, const Form& b) {
+        std::min_element(variants.begin(), variants.end(), [&](const Variant& a, const Variant& b) {
           return OperandBytes(graph, a) < OperandBytes(graph, b);
         });
-    TakeForm(graph, o, smallest, &decision);
+    TakeVariant(graph, o, smallest, &decision);
   }
   return decision;
 }
@@ -91,7 +95,7 @@ void MoveBetweenPasses(const Graph& graph, const UseLists& uses, Decision* decis
   const OpId first_backward = FirstOp(graph, Pass::kBackward);
   for (TensorId t = 0; t < static_cast<TensorId>(graph.tensors.size()); ++t) {
     if (!Materialised(graph.tensors[t], uses[t])) continue;
-    decision->tensors[t].gaps = AwayBetweenPasses(graph, t, uses[t], first_backward);
+    decision->tensors[t].evictions = EvictionsBetweenPasses(graph, t, uses[t], first_backward);
   }
 }
 
@@ -115,12 +119,12 @@ std::vector<OpId> OverwrittenBy(const Graph& graph, const UseLists& uses) {
 void AvoidOverwritten(const Graph& graph, const std::vector<OpId>& overwritten,
                       Decision* decision) {
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
-    const std::vector<Form>& forms = graph.ops[o].forms;
-    const auto first = std::find_if(forms.begin(), forms.end(), [&](const Form& form) {
-      return std::all_of(form.reads.begin(), form.reads.end(),
+    const std::vector<Variant>& variants = graph.ops[o].variants;
+    const auto first = std::find_if(variants.begin(), variants.end(), [&](const Variant& variant) {
+      return std::all_of(variant.reads.begin(), variant.reads.end(),
                          [&](TensorId t) { return overwritten[t] >= o; });
     });
-    if (first != forms.end()) TakeForm(graph, o, first, decision);
+    if (first != variants.end()) TakeVariant(graph, o, first, decision);
   }
 }
 
@@ -131,7 +135,7 @@ void KeepBlobsWhole(const Graph& graph, const UseLists& uses, Decision* decision
       const OpId o = uses[chain[i]].front().run;
       const AliasPair pair{chain[i], chain[i - 1]};
       Run& chosen = decision->runs[o];
-      const std::vector<AliasPair>& allowed = graph.ops[o].forms[chosen.form].may_alias;
+      const std::vector<AliasPair>& allowed = graph.ops[o].variants[chosen.variant].may_alias;
       if (std::find(allowed.begin(), allowed.end(), pair) == allowed.end()) continue;
       const Tensor& old = graph.tensors[pair.input];
       const bool fits = Aligned(graph.tensors[pair.output].bytes) <= Aligned(old.bytes);

@@ -4,10 +4,10 @@ namespace layrub::placement::policies {
 
 bool IsConvLike(const Graph& graph, const Op& op) {
   if (op.kind != OpKind::kCompute) return false;
-  const Form& form = op.forms.front();
+  const Variant& variant = op.variants.front();
   bool weights = false;
   double bytes = 0;
-  for (const std::vector<TensorId>* operands : {&form.reads, &form.writes}) {
+  for (const std::vector<TensorId>* operands : {&variant.reads, &variant.writes}) {
     for (const TensorId t : *operands) {
       const Tensor& tensor = graph.tensors[t];
       const bool weight =
@@ -16,7 +16,7 @@ bool IsConvLike(const Graph& graph, const Op& op) {
       if (!weight) bytes += static_cast<double>(tensor.bytes);
     }
   }
-  return weights && form.flops > kConvLikeFlopsPerByte * bytes;
+  return weights && variant.flops > kConvLikeFlopsPerByte * bytes;
 }
 
 }  // namespace layrub::placement::policies

@@ -3,11 +3,11 @@
 
 namespace layrub::placement::policies {
 
-// What backward needs of the forward waits in the host tier; everything else, gradients above all,
-// lives as under `liveness`. Source: Layrub (PPoPP 2018 poster; ACM TACO 15(3), article 37, 2018),
-// inter-layer strategy.
+// What backward needs of the forward is in the host tier meanwhile; everything else, gradients
+// above all, lives as under `liveness`. Source: Layrub (PPoPP 2018 poster; ACM TACO 15(3), article
+// 37, 2018), inter-layer strategy.
 Result<Decision> Inter(const Graph& graph, const Machine&, const Budget&) {
-  Decision decision = InSmallestForms(graph);
+  Decision decision = InSmallestVariants(graph);
   const UseLists uses = FindUses(graph, decision.runs);
   RunInPlace(graph, uses, InPlace::kSameRole, &decision);
   MoveBetweenPasses(graph, uses, &decision);

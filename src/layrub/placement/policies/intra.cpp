@@ -6,12 +6,13 @@
 namespace layrub::placement::policies {
 namespace {
 
-/// OverwrittenBy, where the first backward operation that can write a gradient on a tensor does.
+/// OverwrittenBy as if each gradient that can lie on a tensor did, from the first backward
+/// operation that can write one there.
 std::vector<OpId> OverwrittenByGradients(const Graph& graph, const UseLists& uses) {
   std::vector<OpId> overwritten = OverwrittenBy(graph, uses);
   for (OpId o = FirstOp(graph, Pass::kBackward); o < static_cast<OpId>(graph.ops.size()); ++o) {
-    for (const Form& form : graph.ops[o].forms) {
-      for (const AliasPair& pair : form.may_alias) {
+    for (const Variant& variant : graph.ops[o].variants) {
+      for (const AliasPair& pair : variant.may_alias) {
         overwritten[pair.input] = std::min(overwritten[pair.input], o);
       }
     }
@@ -21,10 +22,10 @@ std::vector<OpId> OverwrittenByGradients(const Graph& graph, const UseLists& use
 
 }  // namespace
 
-// The lifetimes of `keep`, and the gradient of a blob lies on the blob's own bytes wherever a form
-// of the backward allows it: backwards take forms that need no data under a gradient, where there
-// are such (a mask instead of y). Nothing is moved. Source: Layrub (PPoPP 2018 poster; ACM TACO
-// 15(3), article 37, 2018), intra-layer strategy.
+// Lifetimes are those of `keep`, but the gradient of a blob lies on the blob's own bytes wherever a
+// variant of the backward allows it. For that, backwards take variants that do not need the data
+// under a gradient, if there are any (a mask instead of y). Nothing is moved. Source: Layrub (PPoPP
+// 2018 poster; ACM TACO 15(3), article 37, 2018), intra-layer strategy.
 Result<Decision> Intra(const Graph& graph, const Machine&, const Budget&) {
   Decision decision = DefaultDecision(graph);
   const UseLists uses = FindUses(graph, decision.runs);

@@ -11,16 +11,16 @@
 
 namespace layrub::placement::policies {
 
-/// A strategy that follows a rule; search/auto.hpp has the one that searches.
+/// A strategy that follows a rule. search/auto.hpp has the strategy that searches.
 struct Policy {
   const char* name;
-  /// Pure. If nothing that the strategy would do fits the budget, the decision that needs the
-  /// fewest bytes.
+  /// A pure function. If none of the strategy's decisions fits the budget, returns the one that
+  /// needs the fewest bytes.
   Result<Decision> (*decide)(const Graph&, const Machine&, const Budget&);
   bool keeps_what_fits = false;  ///< see KeepsWhatFits
   bool uses_budget = false;      ///< see UsesBudget
 };
-/// All of them, in the order in which they are listed.
+/// All policies, in the order in which messages and tools list them.
 std::span<const Policy> Policies();
 
 // One function for each, in the file of its name.

@@ -14,7 +14,7 @@ std::vector<OpId> LastWriters(const Graph& graph, const std::vector<Run>& origin
   std::vector<OpId> writers(graph.tensors.size(), kNone);
   for (const Run& run : originals) {
     if (graph.ops[run.op].pass == Pass::kUpdate) continue;
-    for (const TensorId t : FormOf(graph, run).writes) writers[t] = run.op;
+    for (const TensorId t : VariantOf(graph, run).writes) writers[t] = run.op;
   }
   return writers;
 }
@@ -26,15 +26,15 @@ std::vector<OpId> Producers(const Graph& graph, const std::vector<Run>& original
   std::vector<OpId> producers(graph.tensors.size(), kNone);
   for (const Run& run : originals) {
     const Op& op = graph.ops[run.op];
-    const Form& form = FormOf(graph, run);
-    if (!MayRunAgain(op) || !IsDeterministic(form, run.scratch)) continue;
+    const Variant& variant = VariantOf(graph, run);
+    if (!IsRecomputable(op) || !IsDeterministic(variant, run.algorithm)) continue;
     const auto unchanged = [&](const std::vector<TensorId>& operands, OpId last) {
       return std::all_of(operands.begin(), operands.end(), [&](TensorId t) {
-        return !TouchedAgain(graph, form, t) || writers[t] <= last;
+        return !TouchedByRecomputation(graph, variant, t) || writers[t] <= last;
       });
     };
-    if (!unchanged(form.reads, run.op - 1) || !unchanged(form.writes, run.op)) continue;
-    for (const TensorId t : form.writes) {
+    if (!unchanged(variant.reads, run.op - 1) || !unchanged(variant.writes, run.op)) continue;
+    for (const TensorId t : variant.writes) {
       if (!graph.tensors[t].is_state()) producers[t] = run.op;
     }
   }
@@ -45,7 +45,7 @@ std::vector<OpId> ProducersOfUnkept(const Graph& graph, const std::vector<Run>& 
   std::vector<OpId> producers = Producers(graph, originals);
   for (OpId& producer : producers) {
     if (producer == kNone) continue;
-    const std::vector<TensorId>& writes = FormOf(graph, originals[producer]).writes;
+    const std::vector<TensorId>& writes = VariantOf(graph, originals[producer]).writes;
     const bool kept = std::any_of(writes.begin(), writes.end(),
                                   [&graph](TensorId t) { return graph.tensors[t].keep; });
     if (kept) producer = kNone;
@@ -62,16 +62,16 @@ void AppendReplay(const Graph& graph, const std::vector<Run>& originals,
     const TensorId t = missing.back();
     missing.pop_back();
     if (!(*away)[t] || !ops.insert(producers[t]).second) continue;
-    const Form& form = FormOf(graph, originals[producers[t]]);
-    for (const TensorId read : form.reads) {
-      if (TouchedAgain(graph, form, read)) missing.push_back(read);
+    const Variant& variant = VariantOf(graph, originals[producers[t]]);
+    for (const TensorId read : variant.reads) {
+      if (TouchedByRecomputation(graph, variant, read)) missing.push_back(read);
     }
   }
   for (const OpId o : ops) {
     Run run = originals[o];
     run.recompute = true;
     runs->push_back(std::move(run));
-    for (const TensorId t : FormOf(graph, originals[o]).writes) (*away)[t] = false;
+    for (const TensorId t : VariantOf(graph, originals[o]).writes) (*away)[t] = false;
   }
 }
 
@@ -80,12 +80,12 @@ UseLists DropUnread(const Graph& graph, Decision* decision) {
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     TensorDecision& tensor = decision->tensors[t];
     const bool stays = graph.tensors[t].is_state() || graph.tensors[t].keep || tensor.whole ||
-                       !tensor.gaps.empty();
+                       !tensor.evictions.empty();
     if (stays || !Materialised(graph.tensors[t], uses[t])) continue;
     for (size_t i = 1; i < uses[t].size(); ++i) {
       const RunId after = uses[t][i - 1].run, before = uses[t][i].run;
       if (!uses[t][i].reads && decision->runs[before].recompute)
-        tensor.gaps.push_back({after, after, before, before, true});
+        tensor.evictions.push_back({after, after, before, before, true});
     }
   }
   return uses;
@@ -98,7 +98,8 @@ UseLists RecomputeOnce(const Graph& graph, const std::vector<bool>& dropped, Dec
   decision->runs.reserve(2 * originals.size());
   for (const Run& run : originals) {
     if (graph.ops[run.op].pass != Pass::kForward) {
-      AppendReplay(graph, originals, producers, FormOf(graph, run).reads, &away, &decision->runs);
+      AppendReplay(graph, originals, producers, VariantOf(graph, run).reads, &away,
+                   &decision->runs);
     }
     decision->runs.push_back(run);
   }

@@ -11,7 +11,7 @@
 namespace layrub::placement::policies {
 namespace {
 
-/// The segments of a forward pass, and what each drops.
+/// The segments of a forward pass, and the tensors that they drop.
 struct CutSegments {
   std::vector<int> of_op;  ///< by operation; those before the first checkpoint are segment 0
   std::vector<OpId> producers;
@@ -29,7 +29,8 @@ CutSegments Cut(const Graph& graph, const std::vector<Run>& originals) {
     if (checkpoints[o]) ends.push_back(o);
     segments.of_op.push_back(static_cast<int>(ends.size()));
   }
-  // An operation runs again if everything that it makes is lost and found within its segment.
+  // An operation is recomputed if all its outputs can be restored and are used within its segment
+  // only.
   const auto within = [&](OpId o, TensorId t) {
     const OpId end = ends[segments.of_op[o]];
     return segments.producers[t] == o && !graph.tensors[t].keep &&
@@ -38,7 +39,7 @@ CutSegments Cut(const Graph& graph, const std::vector<Run>& originals) {
   };
   for (OpId o = 0; o < first_backward; ++o) {
     if (checkpoints[o] || segments.of_op[o] == static_cast<int>(ends.size())) continue;
-    const std::vector<TensorId>& writes = FormOf(graph, originals[o]).writes;
+    const std::vector<TensorId>& writes = VariantOf(graph, originals[o]).writes;
     const bool again = std::all_of(writes.begin(), writes.end(), [&](TensorId t) {
       return graph.tensors[t].is_state() || within(o, t);
     });
@@ -47,23 +48,25 @@ CutSegments Cut(const Graph& graph, const std::vector<Run>& originals) {
   return segments;
 }
 
-/// By segment, whether it is computed again for each operation that reads of it.
+/// By segment, whether it is recomputed for each operation that reads from it.
 std::vector<bool> MemoryCentric(const Graph& graph, const std::vector<Run>& originals,
                                 const CutSegments& segments) {
   int64_t most = 0;
   std::vector<bool> seen(graph.tensors.size());
-  std::vector<int64_t> bytes(segments.of_op.size() + 1);  // by segment, of what backward reads
+  std::vector<int64_t> bytes(segments.of_op.size() +
+                             1);  // by segment, of the dropped tensors that backward reads
   std::vector<int64_t> layer(bytes.size(), kNone);
   for (const Run& run : originals) {
-    const Form& form = FormOf(graph, run);
-    most = std::max(most, OperandBytes(graph, form) + ScratchBytes(graph, form, run.scratch));
+    const Variant& variant = VariantOf(graph, run);
+    most = std::max(most,
+                    OperandBytes(graph, variant) + WorkspaceBytes(graph, variant, run.algorithm));
     if (graph.ops[run.op].pass == Pass::kForward) continue;
-    for (const TensorId t : form.reads) {
+    for (const TensorId t : variant.reads) {
       if (!segments.dropped[t] || seen[t]) continue;
       seen[t] = true;
       bytes[segments.Of(t)] += Aligned(graph.tensors[t].bytes);
       int64_t& first = layer[segments.Of(t)];
-      if (first == kNone) first = OperandBytes(graph, form, segments.dropped);
+      if (first == kNone) first = OperandBytes(graph, variant, segments.dropped);
     }
   }
   std::vector<bool> memory_centric(bytes.size());
@@ -79,7 +82,7 @@ std::vector<bool> Checkpoints(const Graph& graph, const std::vector<Run>& origin
   for (const Run& run : originals) {
     const Op& op = graph.ops[run.op];
     if (op.pass != Pass::kForward) break;
-    const std::vector<TensorId>& writes = FormOf(graph, run).writes;
+    const std::vector<TensorId>& writes = VariantOf(graph, run).writes;
     const bool lost = std::any_of(writes.begin(), writes.end(), [&](TensorId t) {
       return !graph.tensors[t].is_state() && producers[t] != run.op;
     });
@@ -97,13 +100,13 @@ Recomputed RecomputeSegments(const Graph& graph, Decision* decision) {
   for (const Run& run : originals) {
     const size_t replay = decision->runs.size();
     if (graph.ops[run.op].pass != Pass::kForward) {
-      AppendReplay(graph, originals, segments.producers, FormOf(graph, run).reads, &away,
+      AppendReplay(graph, originals, segments.producers, VariantOf(graph, run).reads, &away,
                    &decision->runs);
     }
     for (size_t r = replay; r < decision->runs.size(); ++r) {
       const Run& again = decision->runs[r];
       if (!memory_centric[segments.of_op[again.op]]) continue;
-      for (const TensorId t : FormOf(graph, again).writes) away[t] = segments.dropped[t];
+      for (const TensorId t : VariantOf(graph, again).writes) away[t] = segments.dropped[t];
     }
     decision->runs.push_back(run);
   }

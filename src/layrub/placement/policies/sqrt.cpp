@@ -11,8 +11,8 @@
 namespace layrub::placement::policies {
 namespace {
 
-/// A tensor's stay in the forward pass: from the operation that writes it first to the last one
-/// that uses it.
+/// The time of a tensor in the forward pass: from the operation that writes it first to the last
+/// one that uses it.
 struct Stay {
   OpId begin = kNone;
   OpId end = kNone;
@@ -32,7 +32,7 @@ std::vector<Stay> ForwardStays(const Graph& graph, const UseLists& uses) {
   return stays;
 }
 
-/// By forward operation, the bytes that the later ones need of it and of those before it.
+/// By forward operation, the bytes that later operations need from it and from those before it.
 std::vector<int64_t> CrossingBytes(const Graph& graph, const std::vector<Stay>& stays) {
   std::vector<int64_t> change(FirstOp(graph, Pass::kBackward) + 1);
   for (size_t t = 0; t < stays.size(); ++t) {
@@ -45,7 +45,7 @@ std::vector<int64_t> CrossingBytes(const Graph& graph, const std::vector<Stay>& 
 }
 
 /// By forward operation, the number of its segment. There are about as many segments as a segment
-/// has operations that make something; each ends where the fewest bytes cross its end.
+/// has operations that write something. A segment ends where the fewest bytes cross.
 std::vector<int> Segments(const Graph& graph, const std::vector<Stay>& stays) {
   const std::vector<int64_t> crossing = CrossingBytes(graph, stays);
   std::vector<OpId> makers;
@@ -68,12 +68,12 @@ std::vector<int> Segments(const Graph& graph, const std::vector<Stay>& stays) {
 
 }  // namespace
 
-// The forward pass is cut into about sqrt(n) segments. What crosses a cut stays on the device, and
-// so does what cannot be computed again; the rest of each segment but the last is dropped after its
-// last forward use and computed again, once, when the backward pass arrives there. Source: Chen,
-// Xu, Zhang, Guestrin, "Training Deep Nets with Sublinear Memory Cost" (2016), section 4.
+// Cuts the forward pass into about sqrt(n) segments. What crosses a cut stays on the device, and so
+// does what cannot be recomputed. The rest of each segment but the last is dropped after its last
+// forward use, and recomputed once, when the backward pass first needs it. Source: Chen, Xu, Zhang,
+// Guestrin, "Training Deep Nets with Sublinear Memory Cost" (2016), section 4.
 Result<Decision> Sqrt(const Graph& graph, const Machine&, const Budget&) {
-  Decision decision = InSmallestForms(graph);
+  Decision decision = InSmallestVariants(graph);
   const std::vector<Stay> stays = ForwardStays(graph, FindUses(graph, decision.runs));
   const std::vector<int> segments = Segments(graph, stays);
   const std::vector<OpId> producers = Producers(graph, decision.runs);

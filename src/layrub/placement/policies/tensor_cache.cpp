@@ -11,7 +11,7 @@
 namespace layrub::placement::policies {
 namespace {
 
-/// What a sweep over the runs knows of a decision that it does not change.
+/// What a sweep over the runs knows about the decision and does not change.
 struct Facts {
   const Graph& graph;
   const UseLists& uses;
@@ -45,11 +45,11 @@ class Sweep {
     int64_t held = 0;  ///< bytes that the tensor holds while it is on the device
     size_t next = 0;   ///< index of the next of its uses
     RunId last_use = kNone;
-    RunId release = kNone;  ///< the last run of the stay before it left
+    RunId release = kNone;  ///< the last run before it was evicted
     bool away = false;
   };
 
-  /// Makes room for run `r`, which does not use `t`.
+  /// Evicts `t` before run `r`, which does not use it.
   void Evict(TensorId t, RunId r) {
     State& state = states_[t];
     lru_.erase({state.last_use, t});
@@ -58,10 +58,10 @@ class Sweep {
     away_bytes_ += state.held;
   }
 
-  /// Has `t` copied back before run `r`.
+  /// Prefetches `t` before run `r`.
   void Fetch(TensorId t, RunId r) {
     State& state = states_[t];
-    decision_.tensors[t].gaps.push_back(
+    decision_.tensors[t].evictions.push_back(
         {state.last_use, state.release, r, facts_.uses[t][state.next].run, false});
     away_bytes_ -= state.held;
     state.held = Aligned(facts_.graph.tensors[t].bytes);
@@ -75,8 +75,8 @@ class Sweep {
     if (state.next < facts_.uses[t].size()) lru_.insert({r, t});
   }
 
-  /// Fetches what the runs up to the next backward of a conv-like operation use, in their order,
-  /// as far as there is room from now until then. What was fetched does not leave before its use.
+  /// Prefetches what the runs up to the next backward of a conv-like operation use, in their order,
+  /// as long as it fits from now until its use. What was prefetched is not evicted before its use.
   void FetchAhead(RunId r) {
     int64_t load = facts_.loads[r];
     for (RunId ahead = r + 1; ahead < static_cast<RunId>(facts_.used_at.size()); ++ahead) {
@@ -96,7 +96,7 @@ class Sweep {
   std::vector<State> states_;
   /// Movable tensors on the device that may leave, by last use; (run, tensor).
   std::set<std::pair<RunId, TensorId>> lru_;
-  int64_t away_bytes_ = 0;  ///< of those that Facts::loads counts
+  int64_t away_bytes_ = 0;  ///< evicted bytes that Facts::loads counts
 };
 
 }  // namespace
@@ -113,10 +113,10 @@ TensorCache::TensorCache(const Graph& graph, const std::vector<bool>& movable, U
   const auto can_move = [&](TensorId t) {
     const Tensor& tensor = graph.tensors[t];
     return movable[t] && !tensor.is_state() && !tensor.keep && tensor.bytes > 0 &&
-           !decision_.tensors[t].whole && decision_.tensors[t].gaps.empty();
+           !decision_.tensors[t].whole && decision_.tensors[t].evictions.empty();
   };
-  for (const Residence& residence : lives.value().residences) {
-    if (can_move(residence.tensor)) held_[residence.tensor] = residence.bytes;
+  for (const LiveInterval& interval : lives.value().intervals) {
+    if (can_move(interval.tensor)) held_[interval.tensor] = interval.bytes;
   }
   used_at_ = Buckets<TensorId>(decision_.runs.size(), [this](const auto& add) {
     for (size_t t = 0; t < held_.size(); ++t) {

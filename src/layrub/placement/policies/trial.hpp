@@ -9,20 +9,20 @@
 
 namespace layrub::placement::policies {
 
-/// Tries decisions one after the other: each is scheduled and packed, and held to a budget.
+/// Tries decisions one after the other: schedules and packs each, and compares it with a budget.
 class Trial {
  public:
-  /// Refers to `graph`.
+  /// Keeps a reference to `graph`.
   Trial(const Graph& graph, const Budget& budget);
 
   /// Whether the plan of `decision` fits. A decision that cannot be scheduled at all counts as
-  /// fitting, so that the one who plans it says why.
+  /// fitting, so that whoever plans it later reports the reason.
   bool Fits(Decision decision);
-  /// Bytes of the device by which the decision tried last misses the budget; 0: it does not.
+  /// Device bytes by which the last tried decision exceeds the budget; 0 if it does not.
   int64_t device_excess() const { return last_.first; }
   bool found() const { return best_excess_ == Excess{}; }
-  /// The last decision that fits; if none does, the one that misses the device by the fewest bytes,
-  /// and host memory and the file by the fewest among equals.
+  /// The last decision that fits. If none does, the one that exceeds the device budget by the
+  /// fewest bytes; of equals the one that exceeds host memory and file by the fewest.
   Decision Best() { return std::move(best_); }
 
  private:
@@ -35,7 +35,7 @@ class Trial {
   Decision best_;
 };
 
-/// Bytes of the device that a plan may take.
+/// Device bytes that a plan may take.
 int64_t DeviceBytes(const Budget& budget);
 
 }  // namespace layrub::placement::policies

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "layrub/placement/cost/scratch.hpp"
+#include "layrub/placement/cost/fastest_algorithms.hpp"
 #include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/policies/common.hpp"
 #include "layrub/placement/policies/conv_like.hpp"
@@ -12,31 +12,31 @@
 namespace layrub::placement::policies {
 namespace {
 
-/// The operation of `form` overwrites `t`, or makes the next version of its blob.
-bool InPlaceOn(const Graph& graph, const Form& form, TensorId t) {
-  return std::any_of(form.writes.begin(), form.writes.end(), [&](TensorId written) {
+/// Whether the operation of `variant` overwrites `t` or writes the next version of its blob.
+bool InPlaceOn(const Graph& graph, const Variant& variant, TensorId t) {
+  return std::any_of(variant.writes.begin(), variant.writes.end(), [&](TensorId written) {
     const int32_t blob = graph.tensors[written].blob;
     return written == t || (blob != kNone && blob == graph.tensors[t].blob);
   });
 }
 
-std::vector<bool> InputsThatLeave(const Graph& graph, Offload which) {
+std::vector<bool> OffloadedInputs(const Graph& graph, Offload which) {
   std::vector<bool> leaves(graph.tensors.size());
   for (const Op& op : graph.ops) {
     if (op.pass != Pass::kForward || which == Offload::kNothing) continue;
     if (which == Offload::kConv && !IsConvLike(graph, op)) continue;
-    const Form& form = op.forms.front();
-    for (const TensorId t : form.reads) {
+    const Variant& variant = op.variants.front();
+    for (const TensorId t : variant.reads) {
       const Tensor& tensor = graph.tensors[t];
       const bool data = tensor.role == Role::kActivation && !tensor.is_state() && tensor.bytes > 0;
-      if (data && !InPlaceOn(graph, form, t)) leaves[t] = true;
+      if (data && !InPlaceOn(graph, variant, t)) leaves[t] = true;
     }
   }
   return leaves;
 }
 
-/// By operation, the tensors that leave and that it is the first backward operation to use; none
-/// where that use does not read.
+/// By operation, the evicted tensors that it is the first backward operation to use; without those
+/// that it does not read.
 using Claims = std::vector<std::vector<TensorId>>;
 
 Claims FindClaims(const std::vector<bool>& leaves, const UseLists& uses, OpId first_backward,
@@ -52,9 +52,9 @@ Claims FindClaims(const std::vector<bool>& leaves, const UseLists& uses, OpId fi
   return claims;
 }
 
-/// By operation with claims, the operation before which they are fetched. Each operation looks at
-/// those below it: it fetches for the first one that nobody has fetched for, unless there is a
-/// conv-like one before that.
+/// By operation with claims, the operation before which they are prefetched. Each operation looks
+/// at those below it and prefetches for the first one for which nobody has done so, unless a
+/// conv-like operation lies before that one.
 std::vector<OpId> FetchPoints(const Graph& graph, const Claims& claims, OpId first_backward) {
   const auto count = static_cast<OpId>(graph.ops.size());
   std::vector<OpId> points(graph.ops.size());
@@ -74,27 +74,27 @@ std::vector<OpId> FetchPoints(const Graph& graph, const Claims& claims, OpId fir
 }  // namespace
 
 Decision OffloadInputs(const Graph& graph, Offload which) {
-  Decision decision = InSmallestForms(graph);
+  Decision decision = InSmallestVariants(graph);
   const UseLists uses = FindUses(graph, decision.runs);
   const OpId first_backward = FirstOp(graph, Pass::kBackward);
   const Claims claims =
-      FindClaims(InputsThatLeave(graph, which), uses, first_backward, graph.ops.size());
+      FindClaims(OffloadedInputs(graph, which), uses, first_backward, graph.ops.size());
   const std::vector<OpId> points = FetchPoints(graph, claims, first_backward);
   for (OpId o = first_backward; o < static_cast<OpId>(graph.ops.size()); ++o) {
     for (const TensorId t : claims[o]) {
       const auto use =
           std::find_if(uses[t].begin(), uses[t].end(), [&](const Use& u) { return u.run == o; });
       const RunId after = (use - 1)->run;
-      // What would be away for no operation stays.
-      if (points[o] - after >= 2) decision.tensors[t].gaps = {{after, after, points[o], o}};
+      // A tensor that would be evicted for no operation stays.
+      if (points[o] - after >= 2) decision.tensors[t].evictions = {{after, after, points[o], o}};
     }
   }
   RunInPlace(graph, uses, InPlace::kSameRole, &decision);
   return decision;
 }
 
-Decision InFastestWorkspaces(const Graph& graph, const Machine& machine, Decision decision) {
-  cost::TakeFastestScratch(graph, machine, cost::kNoLimit, &decision);
+Decision WithFastestAlgorithms(const Graph& graph, const Machine& machine, Decision decision) {
+  cost::TakeFastestAlgorithms(graph, machine, cost::kNoLimit, &decision);
   return decision;
 }
 

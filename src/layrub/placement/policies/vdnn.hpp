@@ -14,17 +14,17 @@ enum class Offload {
   kAll,   ///< those of all operations that do not run in place on them
 };
 
-/// vDNN's memory manager: everything lives as under `liveness`, and the inputs that `which` names
-/// and that backward reads go to the host after their last forward use. Their bytes are free at
-/// once: whoever takes them waits for the copy. Each backward operation fetches what the next one
-/// below needs of them, not looking beyond the next conv-like operation. Workspaces are the
-/// smallest. Source: Rhu, Gimelshein, Clemons, Zulfiqar, Keckler, "vDNN" (MICRO-49, 2016),
+/// vDNN's memory manager. Everything lives as under `liveness`, but the inputs that `which` names
+/// and that backward reads are offloaded after their last forward use. Their bytes are free at
+/// once: whoever takes them waits for the copy. Each backward operation prefetches what the next
+/// operation below needs of them, but does not look beyond the next conv-like operation. Workspaces
+/// are the smallest. Source: Rhu, Gimelshein, Clemons, Zulfiqar, Keckler, "vDNN" (MICRO-49, 2016),
 /// section 3.
 Decision OffloadInputs(const Graph& graph, Offload which);
 
-/// `decision` with each operation's fastest deterministic workspace, whatever it needs: vDNN's
-/// performance-optimal algorithms.
-Decision InFastestWorkspaces(const Graph& graph, const Machine& machine, Decision decision);
+/// Returns `decision` with the fastest deterministic algorithm of each operation, however large its
+/// workspace: vDNN's performance-optimal algorithms.
+Decision WithFastestAlgorithms(const Graph& graph, const Machine& machine, Decision decision);
 
 }  // namespace layrub::placement::policies
 

@@ -3,8 +3,8 @@
 
 namespace layrub::placement::policies {
 
-// The input of every layer that does not run in place leaves; the smallest workspaces. Source: vDNN
-// (MICRO-49, 2016), policy vDNN_all with memory-optimal algorithms.
+// Offloads the input of every layer that does not run in place; takes the smallest workspaces.
+// Source: vDNN (MICRO-49, 2016), policy vDNN_all with memory-optimal algorithms.
 Result<Decision> VdnnAll(const Graph& graph, const Machine&, const Budget&) {
   return OffloadInputs(graph, Offload::kAll);
 }

@@ -3,10 +3,10 @@
 
 namespace layrub::placement::policies {
 
-// As VdnnAll, but with the fastest workspaces, whatever they need. Source: vDNN (MICRO-49, 2016),
-// policy vDNN_all with performance-optimal algorithms.
+// As VdnnAll, but with the fastest algorithms, however large their workspaces. Source: vDNN
+// (MICRO-49, 2016), policy vDNN_all with performance-optimal algorithms.
 Result<Decision> VdnnAllFast(const Graph& graph, const Machine& machine, const Budget&) {
-  return InFastestWorkspaces(graph, machine, OffloadInputs(graph, Offload::kAll));
+  return WithFastestAlgorithms(graph, machine, OffloadInputs(graph, Offload::kAll));
 }
 
 }  // namespace layrub::placement::policies

@@ -3,8 +3,9 @@
 
 namespace layrub::placement::policies {
 
-// The inputs of conv-like operations leave, whose arithmetic hides the copies; the smallest
-// workspaces. Source: vDNN (MICRO-49, 2016), policy vDNN_conv with memory-optimal algorithms.
+// Offloads the inputs of conv-like operations, whose arithmetic hides the copies; takes the
+// smallest workspaces. Source: vDNN (MICRO-49, 2016), policy vDNN_conv with memory-optimal
+// algorithms.
 Result<Decision> VdnnConv(const Graph& graph, const Machine&, const Budget&) {
   return OffloadInputs(graph, Offload::kConv);
 }

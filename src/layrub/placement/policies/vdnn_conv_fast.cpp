@@ -3,10 +3,10 @@
 
 namespace layrub::placement::policies {
 
-// As VdnnConv, but with the fastest workspaces, whatever they need. Source: vDNN (MICRO-49, 2016),
-// policy vDNN_conv with performance-optimal algorithms.
+// As VdnnConv, but with the fastest algorithms, however large their workspaces. Source: vDNN
+// (MICRO-49, 2016), policy vDNN_conv with performance-optimal algorithms.
 Result<Decision> VdnnConvFast(const Graph& graph, const Machine& machine, const Budget&) {
-  return InFastestWorkspaces(graph, machine, OffloadInputs(graph, Offload::kConv));
+  return WithFastestAlgorithms(graph, machine, OffloadInputs(graph, Offload::kConv));
 }
 
 }  // namespace layrub::placement::policies

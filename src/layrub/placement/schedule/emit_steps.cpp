@@ -11,7 +11,7 @@ namespace {
 
 using pack::Interval;
 
-/// Writes the steps of a plan, without offsets and Waits, and notes when each block is in use.
+/// Writes the steps of a plan, without offsets and Waits, and notes when each range is in use.
 class Emitter {
  public:
   Emitter(const Graph& graph, const Decision& decision, const Lifetimes& lives)
@@ -26,19 +26,18 @@ class Emitter {
   }
 
   Emitted EmitAll() {
-    plan_.steps.reserve(3 * lives_.residences.size() + 3 * out_.host.size() +
-                        decision_.runs.size());
-    for (const Residence& residence : lives_.residences) {
-      if (residence.begin != kNone) continue;
-      if (graph_.tensors[residence.tensor].is_state()) {
-        plan_.homes.push_back({residence.tensor, Tier::kDevice, residence.block});
-        out_.device[residence.block] = {residence.bytes, 0, kToTheEnd};
+    plan_.steps.reserve(3 * lives_.intervals.size() + 3 * out_.host.size() + decision_.runs.size());
+    for (const LiveInterval& interval : lives_.intervals) {
+      if (interval.begin != kNone) continue;
+      if (graph_.tensors[interval.tensor].is_state()) {
+        plan_.homes.push_back({interval.tensor, Tier::kDevice, interval.block});
+        out_.device[interval.block] = {interval.bytes, 0, kToTheEnd};
       } else {
-        Begin(residence);
+        Begin(interval);
       }
     }
     for (size_t i = 0; i < lives_.host.size(); ++i) {
-      const HostStay& stay = lives_.host[i];
+      const HostInterval& stay = lives_.host[i];
       if (!stay.home) continue;
       plan_.homes.push_back({stay.tensor, stay.tier, static_cast<int64_t>(i)});
       out_.host[i] = {Aligned(graph_.tensors[stay.tensor].bytes), 0, kToTheEnd};
@@ -63,7 +62,7 @@ class Emitter {
   }
 
  private:
-  /// What happens around a run, to one of Lifetimes::residences or of Lifetimes::host.
+  /// What happens around a run to a LiveInterval or a HostInterval.
   enum Event { kFetch, kBegin, kOffload, kEnd, kHostEnd, kEvents };
 
   RunId RunCount() const { return static_cast<RunId>(decision_.runs.size()); }
@@ -73,13 +72,13 @@ class Emitter {
 
   template <typename Add>
   void FindEvents(const Add& add) const {
-    for (int32_t i = 0; i < static_cast<int32_t>(lives_.residences.size()); ++i) {
-      const Residence& residence = lives_.residences[i];
-      if (residence.part) continue;
-      if (residence.begin != kNone) {
-        add(Key(residence.begin, residence.fetched_for != kNone ? kFetch : kBegin), i);
+    for (int32_t i = 0; i < static_cast<int32_t>(lives_.intervals.size()); ++i) {
+      const LiveInterval& interval = lives_.intervals[i];
+      if (interval.part) continue;
+      if (interval.begin != kNone) {
+        add(Key(interval.begin, interval.fetched_for != kNone ? kFetch : kBegin), i);
       }
-      if (residence.end < RunCount()) add(Key(residence.end, kEnd), i);
+      if (interval.end < RunCount()) add(Key(interval.end, kEnd), i);
     }
     for (int32_t i = 0; i < static_cast<int32_t>(lives_.host.size()); ++i) {
       for (const RunId r : lives_.host[i].offloads) add(Key(r, kOffload), i);
@@ -89,33 +88,33 @@ class Emitter {
 
   void EmitRun(RunId r) {
     out_.run_starts.push_back(StepCount());
-    for (const int32_t i : FirstNeededFirst(events_[Key(r, kFetch)])) {
-      const bool goes_on = i > 0 && lives_.residences[i - 1].part;
-      const int64_t kept = goes_on ? lives_.residences[i - 1].bytes : 0;
-      if (goes_on) EndPart(lives_.residences[i - 1], lives_.residences[i]);
-      Begin(lives_.residences[i], kept);
-      const TensorId tensor = lives_.residences[i].tensor;
+    for (const int32_t i : SortedByFirstUse(events_[Key(r, kFetch)])) {
+      const bool goes_on = i > 0 && lives_.intervals[i - 1].part;
+      const int64_t kept = goes_on ? lives_.intervals[i - 1].bytes : 0;
+      if (goes_on) EndPart(lives_.intervals[i - 1], lives_.intervals[i]);
+      Begin(lives_.intervals[i], kept);
+      const TensorId tensor = lives_.intervals[i].tensor;
       const Tier from = StayOf(tensor).tier;
       EmitCopy(from, Tier::kDevice, PrefetchLane(from), tensor, kept);
     }
-    for (const int32_t i : events_[Key(r, kBegin)]) Begin(lives_.residences[i]);
+    for (const int32_t i : events_[Key(r, kBegin)]) Begin(lives_.intervals[i]);
     EmitOperation(decision_.runs[r]);
     for (const int32_t i : events_[Key(r, kOffload)]) {
-      const HostStay& stay = lives_.host[i];
+      const HostInterval& stay = lives_.host[i];
       if (!stay.home && stay.offloads.front() == r) {
         Open(stay.tensor, stay.tier, i, Aligned(graph_.tensors[stay.tensor].bytes), &out_.host);
       }
       EmitCopy(Tier::kDevice, stay.tier, OffloadLane(stay.tier), stay.tensor, stay.from);
     }
-    for (const bool in_part : {false, true}) {  // which is alone in its range then
+    for (const bool in_part : {false, true}) {  // parts last: alone in their range then
       for (const int32_t i : events_[Key(r, kEnd)]) {
-        const Residence& residence = lives_.residences[i];
-        const Residence* part = i + 1 < std::ssize(lives_.residences) ? &residence + 1 : nullptr;
+        const LiveInterval& interval = lives_.intervals[i];
+        const LiveInterval* part = i + 1 < std::ssize(lives_.intervals) ? &interval + 1 : nullptr;
         if (part != nullptr && !part->part) part = nullptr;
         if ((part != nullptr) != in_part) continue;
-        Emit(StepKind::kFree, Tier::kDevice, residence.tensor);
-        out_.device[residence.block].end = std::max(out_.device[residence.block].end, StepCount());
-        if (in_part) BeginPart(residence, *part);
+        Emit(StepKind::kFree, Tier::kDevice, interval.tensor);
+        out_.device[interval.block].end = std::max(out_.device[interval.block].end, StepCount());
+        if (in_part) BeginPart(interval, *part);
       }
     }
     for (const int32_t i : events_[Key(r, kHostEnd)]) {
@@ -124,16 +123,17 @@ class Emitter {
     }
   }
 
-  /// That of a tensor that has one.
-  const HostStay& StayOf(TensorId t) const {
-    return *std::lower_bound(lives_.host.begin(), lives_.host.end(), t,
-                             [](const HostStay& stay, TensorId of) { return stay.tensor < of; });
+  /// The HostInterval of a tensor that has one.
+  const HostInterval& StayOf(TensorId t) const {
+    return *std::lower_bound(
+        lives_.host.begin(), lives_.host.end(), t,
+        [](const HostInterval& stay, TensorId of) { return stay.tensor < of; });
   }
 
-  std::vector<int32_t> FirstNeededFirst(std::span<const int32_t> fetched) const {
+  std::vector<int32_t> SortedByFirstUse(std::span<const int32_t> fetched) const {
     std::vector<int32_t> sorted(fetched.begin(), fetched.end());
     std::stable_sort(sorted.begin(), sorted.end(), [this](int32_t a, int32_t b) {
-      return lives_.residences[a].fetched_for < lives_.residences[b].fetched_for;
+      return lives_.intervals[a].fetched_for < lives_.intervals[b].fetched_for;
     });
     return sorted;
   }
@@ -142,14 +142,14 @@ class Emitter {
     Step step;
     step.kind = StepKind::kRun;
     step.op = run.op;
-    step.form = run.form;
-    step.scratch = run.scratch;
-    step.again = run.recompute;
+    step.variant = run.variant;
+    step.algorithm = run.algorithm;
+    step.recompute = run.recompute;
     if (graph_.ops[run.op].kind == OpKind::kFeed) step.lane = Lane::kLoad;
     plan_.steps.push_back(step);
   }
 
-  /// Of bytes [begin, end of the tensor).
+  /// Emits a step about the bytes of the tensor from `begin` to its end.
   Step& Emit(StepKind kind, Tier tier, TensorId tensor, int64_t begin = 0) {
     Step step;
     step.kind = kind;
@@ -167,29 +167,30 @@ class Emitter {
     step.lane = lane;
   }
 
-  /// The first `kept` bytes are there.
-  void Begin(const Residence& residence, int64_t kept = 0) {
-    if (residence.on != kNone) {
-      Step& alias = Emit(StepKind::kAlias, Tier::kDevice, residence.tensor);
-      alias.on = residence.on;
+  /// Emits the Alloc or Alias of an interval, whose first `kept` bytes are on the device already.
+  void Begin(const LiveInterval& interval, int64_t kept = 0) {
+    if (interval.on != kNone) {
+      Step& alias = Emit(StepKind::kAlias, Tier::kDevice, interval.tensor);
+      alias.on = interval.on;
       alias.end = 0;
     } else {
-      Open(residence.tensor, Tier::kDevice, residence.block, residence.bytes, &out_.device, kept);
+      Open(interval.tensor, Tier::kDevice, interval.block, interval.bytes, &out_.device, kept);
     }
-    if (residence.end == RunCount()) {
-      out_.device[residence.block].end = kToTheEnd;
+    if (interval.end == RunCount()) {
+      out_.device[interval.block].end = kToTheEnd;
     }
   }
 
-  /// After its Free, the offset of which is the number of the part's range until it is placed.
-  void BeginPart(const Residence& before, const Residence& part) {
+  /// Turns the Free just emitted into one that leaves a part. Its offset is the number of the
+  /// part's range until that is placed.
+  void BeginPart(const LiveInterval& before, const LiveInterval& part) {
     plan_.steps.back().offset = part.block;
     plan_.steps.back().begin = part.bytes;
     out_.device[part.block] = {part.bytes, StepCount(), kToTheEnd};
     out_.follows[part.block] = before.block;
   }
 
-  void EndPart(const Residence& part, const Residence& after) {
+  void EndPart(const LiveInterval& part, const LiveInterval& after) {
     out_.device[part.block].end = StepCount();
     out_.follows[after.block] = part.block;
   }
@@ -207,7 +208,7 @@ class Emitter {
   const Lifetimes& lives_;
   Emitted out_;
   Plan& plan_;
-  Buckets<int32_t> events_;  ///< by Key: indices into Lifetimes::residences or ::host
+  Buckets<int32_t> events_;  ///< by Key: indices into Lifetimes::intervals or ::host
 };
 
 }  // namespace

@@ -13,22 +13,24 @@
 
 namespace layrub::placement::schedule {
 
-/// Interval::end of what is there at the end of the plan.
+/// Interval::end of ranges that last to the end of the plan.
 inline constexpr int32_t kToTheEnd = std::numeric_limits<int32_t>::max();
 
-/// The steps of a plan, and the ranges that they use, which lie nowhere yet. Intervals count steps.
+/// The steps of a plan, and the ranges that they use, which have no addresses yet. Interval times
+/// are step numbers.
 struct Emitted {
   /// Has no Waits. The offset of a home, and of a step that takes a range (TakesRange), is the
-  /// number of the range.
+  /// number of that range.
   Plan plan;
   std::vector<pack::Interval> device;  ///< by block
-  std::vector<int32_t> follows;      ///< by block: the one whose first bytes go on in it, or kNone
-  std::vector<pack::Interval> host;  ///< by index into Lifetimes::host, of both other tiers
-  std::vector<int32_t> run_starts;   ///< by run: its first step
+  std::vector<int32_t> follows;  ///< by block: the block whose first bytes it continues, or kNone
+  std::vector<pack::Interval>
+      host;  ///< by index into Lifetimes::host: ranges of host memory and of the file
+  std::vector<int32_t> run_starts;  ///< by run: its first step
 };
 
-/// The steps of `decision`, which has these lifetimes: each copy back just before the run named by
-/// its gap, ranges given back after theirs.
+/// The steps of `decision`, whose lifetimes are `lives`. Prefetches are issued just before the run
+/// that their eviction names, and ranges are given back after the run that it names.
 Emitted EmitSteps(const Graph& graph, const Decision& decision, const Lifetimes& lives);
 
 /// A Free that leaves a part, which is a range of its own.

@@ -11,7 +11,7 @@
 namespace layrub::placement::schedule {
 namespace {
 
-/// For each lane, the last step that matters; kNone: none.
+/// For each lane, the last step that counts; kNone: none.
 struct Steps {
   std::array<int32_t, kLanes> last = kNoSteps;
   void Add(Lane lane, int32_t step) {
@@ -23,10 +23,10 @@ struct Steps {
   }
 };
 
-/// Who touches the bytes of a range.
+/// The steps that touch the bytes of a range.
 struct RangeUsers {
-  Steps written;  ///< has to have finished before they are read: who writes them comes first
-  Steps all;      ///< has to have finished before they are written
+  Steps written;  ///< must finish before the bytes are read: the steps that write them
+  Steps all;      ///< must finish before the bytes are written
 };
 
 class Pager {
@@ -88,7 +88,7 @@ class Pager {
     return true;
   }
 
-  /// What is at home on the device counts for nothing: one lane alone touches it.
+  /// Skips state at home on the device, because only one lane touches it.
   template <typename F>
   void ForEach(const PlanWalk& walk, const F& f) {
     for (const Access& access : walk.accesses()) {
@@ -124,10 +124,11 @@ class Pager {
   const Graph& graph_;
   const Plan& before_;
   Plan& plan_;
-  std::vector<RangeUsers> touched_;             ///< by range of the walk
-  std::deque<std::pair<int64_t, Steps>> free_;  ///< bytes, and who touched them; free longest first
-  std::array<Steps, kLanes> known_;             ///< what the next step of a lane comes after
-  std::vector<int32_t> number_;                 ///< by step: its number with the Waits
+  std::vector<RangeUsers> touched_;  ///< by PlanWalk::ranges()
+  std::deque<std::pair<int64_t, Steps>>
+      free_;  ///< free bytes and the steps that touched them; free longest first
+  std::array<Steps, kLanes> known_;  ///< by lane: the steps that end before its next step begins
+  std::vector<int32_t> number_;      ///< by step: its number with the Waits
 };
 
 }  // namespace

@@ -8,10 +8,11 @@
 
 namespace layrub::placement::schedule {
 
-/// Inserts the Waits that `plan`, which has no Moves, would need on a device of `bytes` on which
-/// tensors lie in pages: each takes the bytes that were given back first, wherever they are.
-/// Offsets of ranges do not matter. With them, Simulate tells about how long the plan takes once it
-/// is packed into `bytes`, but is not a bound. False if more bytes live at some moment.
+/// Inserts the Waits that `plan`, which has no Moves, would need on a device of `bytes` bytes on
+/// which tensors lie in pages: each tensor takes the bytes that have been free longest, wherever
+/// they are. Offsets of ranges are ignored. Simulate then gives about the time that the plan takes
+/// once it is packed into `bytes`; that is not a bound. Returns false if more bytes live at some
+/// moment.
 bool AddPagedWaits(const Graph& graph, int64_t bytes, Plan* plan);
 
 }  // namespace layrub::placement::schedule

@@ -44,13 +44,13 @@ class Placer {
   /// The ranges of a tier in the order in which they are packed.
   struct Ranges {
     std::vector<Interval> intervals;
-    std::vector<int32_t> number;   ///< of each, in the tier
-    std::vector<int32_t> follows;  ///< of each, the one whose first bytes go on in it, or kNone
+    std::vector<int32_t> number;   ///< of each, its number in the tier
+    std::vector<int32_t> follows;  ///< of each, the range whose first bytes it continues, or kNone
   };
 
   Ranges Sorted(const std::vector<Interval>& intervals, int64_t padding, Tier tier) const {
     const bool device = tier == Tier::kDevice;
-    int32_t start = 0;  // the Allocs before the first run happen at one moment
+    int32_t start = 0;  // the Allocs at the start of the plan happen at one moment
     while (device && start < StepCount() && plan_.steps[start].kind == StepKind::kAlloc) ++start;
     Ranges sorted;
     const auto add = [&](int64_t number) {
@@ -78,12 +78,12 @@ class Placer {
     return sorted;
   }
 
-  /// As if what goes on had the whole range all the time.
+  /// Packs as if a tensor with a part had its whole range all the time.
   static Packing PackJoined(const Ranges& ranges, int64_t enough_bytes) {
     const size_t count = ranges.intervals.size();
     std::vector<Interval> joined;
     std::vector<int32_t> index(count);
-    for (size_t i = 0; i < count; ++i) {  // what is followed comes before
+    for (size_t i = 0; i < count; ++i) {  // a range comes after the one that it follows
       const int32_t before = ranges.follows[i];
       index[i] = before == kNone ? static_cast<int32_t>(joined.size()) : index[before];
       if (before == kNone) joined.push_back(ranges.intervals[i]);
@@ -115,7 +115,7 @@ class Placer {
     }
   }
 
-  /// With Moves where packing in one go takes too much, and Moves help.
+  /// Packs with Moves if packing into fixed ranges takes too many bytes and Moves help.
   int64_t PlaceMoving(const Ranges& ranges) {
     const int64_t enough = decision_.enough_bytes;
     const bool timed = !decision_.timings.ranges.empty();
@@ -133,7 +133,7 @@ class Placer {
   }
 
   std::optional<MovingPacking> PackBetweenRuns(const Ranges& ranges, int64_t enough) const {
-    // In half steps, with a moment of its own before each run's first step.
+    // Times are half steps, so that there is a moment before the first step of each run.
     std::vector<Interval> intervals = ranges.intervals;
     for (Interval& interval : intervals) {
       interval.begin = 2 * interval.begin;
@@ -154,9 +154,9 @@ class Placer {
                                 ranges.follows);
   }
 
-  /// By block: before which runs it may be moved, as moments. One tensor alone is in it then, no
-  /// smaller than the block, which others may still lie on. It has settled once it has been used;
-  /// before that, a copy may be on its way there.
+  /// By block: the runs before which it may be moved, as moments. A block may be moved while it
+  /// holds one tensor alone that is no smaller than the block, though others may be laid on it
+  /// later. It has settled after its first use; before that, a copy to it may be under way.
   std::vector<Movable> FindMovable() const {
     struct Runs {
       RunId first = kNone;
@@ -165,20 +165,20 @@ class Placer {
       RunId most = std::numeric_limits<RunId>::max();
     };
     std::vector<Runs> runs(lives_.blocks);
-    for (const Residence& residence : lives_.residences) {
-      Runs& block = runs[residence.block];
-      if (residence.part) {
-        block = {residence.begin + 1, residence.begin + 1, residence.end};
+    for (const LiveInterval& interval : lives_.intervals) {
+      Runs& block = runs[interval.block];
+      if (interval.part) {
+        block = {interval.begin + 1, interval.begin + 1, interval.end};
         continue;
       }
-      if (residence.on == kNone) {
-        block.settled = FirstUse(residence) + 1;
-        block.first = residence.fetched_for != kNone ? residence.begin + 1 : block.settled;
+      if (interval.on == kNone) {
+        block.settled = FirstUse(interval) + 1;
+        block.first = interval.fetched_for != kNone ? interval.begin + 1 : block.settled;
       }
-      if (Aligned(graph_.tensors[residence.tensor].bytes) < residence.bytes)
-        block.most = std::min(block.most, residence.begin);
-      if (residence.begin == kNone) block.most = kNone;
-      block.last = std::max(block.last, std::min(residence.end, RunCount() - 1));
+      if (Aligned(graph_.tensors[interval.tensor].bytes) < interval.bytes)
+        block.most = std::min(block.most, interval.begin);
+      if (interval.begin == kNone) block.most = kNone;
+      block.last = std::max(block.last, std::min(interval.end, RunCount() - 1));
     }
     std::vector<Movable> movable(runs.size());
     const auto moment = [this](RunId r) {
@@ -192,11 +192,11 @@ class Placer {
     return movable;
   }
 
-  RunId FirstUse(const Residence& residence) const {
-    for (const Gap& gap : decision_.tensors[residence.tensor].gaps) {
-      if (gap.prefetch == residence.begin) return gap.before;
+  RunId FirstUse(const LiveInterval& interval) const {
+    for (const Eviction& eviction : decision_.tensors[interval.tensor].evictions) {
+      if (eviction.prefetch == interval.begin) return eviction.before;
     }
-    return residence.begin;
+    return interval.begin;
   }
 
   void EmitMoves(const Ranges& ranges, const std::vector<Shift>& shifts) {
@@ -205,12 +205,12 @@ class Placer {
     auto shift = shifts.begin();
     for (int32_t i = 0; i < StepCount(); ++i) {
       for (; shift != shifts.end() && shift->at == 2 * i - 1; ++shift) {
-        const Residence& residence = ResidenceIn(ranges.number[shift->interval], i);
+        const LiveInterval& interval = IntervalIn(ranges.number[shift->interval], i);
         Step step;
         step.kind = StepKind::kCopy;
-        step.tensor = residence.tensor;
+        step.tensor = interval.tensor;
         step.offset = shift->offset;
-        step.end = residence.part ? residence.bytes : graph_.tensors[residence.tensor].bytes;
+        step.end = interval.part ? interval.bytes : graph_.tensors[interval.tensor].bytes;
         steps.push_back(step);
       }
       steps.push_back(plan_.steps[i]);
@@ -223,14 +223,14 @@ class Placer {
     plan_.steps = std::move(steps);
   }
 
-  /// What is in a block, alone, when the run begins whose first step is `at`.
-  const Residence& ResidenceIn(int32_t block, int32_t at) const {
+  /// The interval that is alone in `block` when the run begins whose first step is `at`.
+  const LiveInterval& IntervalIn(int32_t block, int32_t at) const {
     const auto start = std::lower_bound(out_.run_starts.begin(), out_.run_starts.end(), at);
     const auto r = static_cast<RunId>(start - out_.run_starts.begin());
-    const auto is_in = [&](const Residence& residence) {
-      return residence.block == block && residence.begin < r && r <= residence.end;
+    const auto is_in = [&](const LiveInterval& interval) {
+      return interval.block == block && interval.begin < r && r <= interval.end;
     };
-    return *std::find_if(lives_.residences.begin(), lives_.residences.end(), is_in);
+    return *std::find_if(lives_.intervals.begin(), lives_.intervals.end(), is_in);
   }
 
   const Graph& graph_;

@@ -11,10 +11,10 @@
 
 namespace layrub::placement::schedule {
 
-/// The plan of `emitted`, which is EmitSteps(graph, decision, lives), with its ranges packed: sets
-/// offsets and the sizes of both arenas, and adds the Moves that packing between runs asks for.
-/// Persistent tensors lie at the bottom: their bytes are the ones that hold between iterations.
-/// `padding` bytes are left between ranges.
+/// Packs the ranges of `emitted`, which is EmitSteps(graph, decision, lives), and returns its plan
+/// with offsets, the sizes of all arenas, and the Moves that packing needs. State tensors lie at
+/// the bottom of their arena, where they stay between iterations. Leaves `padding` bytes between
+/// ranges.
 Plan PlaceRanges(const Graph& graph, const Decision& decision, const Lifetimes& lives,
                  Emitted emitted, int64_t padding);
 

@@ -21,11 +21,11 @@ Plan PackSteps(const Graph& graph, const Decision& decision, const Lifetimes& li
   };
   Plan plan = pack(lives);
   if (plan.host_bytes <= decision.host_bytes) return plan;
-  // What fits at each moment may not be packed into as many bytes.
+  // Values that fit at each moment may still not be packed into as many bytes.
   Lifetimes spilled = lives;
   for (int64_t bytes = decision.host_bytes; plan.host_bytes > decision.host_bytes && bytes > 0;) {
     bytes = std::max<int64_t>(0, bytes - (plan.host_bytes - decision.host_bytes));
-    SpillStays(graph, decision, bytes, &spilled);
+    SpillIntervals(graph, decision, bytes, &spilled);
     plan = pack(spilled);
   }
   return plan;

@@ -10,16 +10,16 @@
 
 namespace layrub::placement::schedule {
 
-/// Decision -> steps with offsets and waits. kInvalid names the operation and tensor for which the
-/// decision asks something impossible. Emits no Wait that is implied by the others. `padding` bytes
-/// are left between ranges.
+/// Turns a decision into a plan: steps with offsets and Waits, none of which is implied by the
+/// others. Returns kInvalid naming the operation or tensor for which the decision asks something
+/// impossible. Leaves `padding` bytes between ranges.
 Result<Plan> Schedule(const Graph& graph, const Decision& decision, int64_t padding = 0);
 
-/// The steps of PackSteps, placed nowhere.
+/// The steps of PackSteps without addresses; see Emitted::plan.
 Plan StepsOf(const Graph& graph, const Decision& decision, const Lifetimes& lives);
 
-/// Schedule for a decision whose lifetimes are known, but for the Waits, which AddWaits inserts:
-/// all there is to know about the bytes of its plan.
+/// Schedule without the Waits, which AddWaits inserts, for a decision whose lifetimes are known.
+/// Enough to know how many bytes the plan takes.
 Plan PackSteps(const Graph& graph, const Decision& decision, const Lifetimes& lives,
                int64_t padding = 0);
 

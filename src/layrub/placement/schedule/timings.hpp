@@ -11,8 +11,8 @@
 
 namespace layrub::placement::schedule {
 
-/// By block, when it is in use in `timeline`, that of `plan`: the steps of StepsOf, perhaps with
-/// Waits, whose Allocs say the number of the block, below `blocks`, in place of an offset.
+/// By block, when it is in use in `timeline`, that of `plan`. `plan` is that of StepsOf, perhaps
+/// with Waits; its Allocs have the number of the block, below `blocks`, in place of an offset.
 std::vector<Timing> TimingsOf(const Graph& graph, const Plan& plan, const Timeline& timeline,
                               int32_t blocks);
 

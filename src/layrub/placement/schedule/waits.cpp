@@ -12,13 +12,13 @@
 namespace layrub::placement::schedule {
 namespace {
 
-/// For each lane, the last of its steps (by number in the plan) that is known to have finished;
+/// For each lane, the number in the plan of the last of its steps that is known to have finished;
 /// kNone: none.
 using LaneClock = std::array<int32_t, kLanes>;
 constexpr LaneClock kStart = kNoSteps;
 
-/// What an access covers: from the place numbered `first` up to `last`. Places are the offsets of a
-/// tier at which some access begins or ends, in order.
+/// The bytes of an access, from the place numbered `first` up to `last`. A place is an offset of a
+/// tier at which some access begins or ends; places are numbered in order of offset.
 struct Range {
   int32_t first = 0;
   int32_t last = 0;
@@ -30,8 +30,8 @@ struct Access {
   bool writes = false;
 };
 
-/// Who touched each byte of a tier last. An older access needs no entry: it is ordered before the
-/// last write.
+/// The steps that touched each byte of a tier last. Older accesses need no entry: they are ordered
+/// before the last write.
 class Touched {
  public:
   /// `offsets`: where accesses begin and end, in any order.
@@ -62,7 +62,7 @@ class Touched {
     }
   }
 
-  /// Notes `access` by step `step` of `lane`; Collect was called for it before.
+  /// Notes `access` by step `step` of `lane`. Collect must have been called for it before.
   void Note(const Access& access, int32_t step, Lane lane) {
     const auto [first, last] = access.range;
     if (access.writes) {
@@ -86,7 +86,7 @@ class Touched {
     return static_cast<int32_t>(place - offsets_.begin());
   }
 
-  /// The first cell behind `place`; the last place if there is none.
+  /// The first cell after `place`; the last place if there is none.
   int32_t NextCell(int32_t place) const {
     const auto end = static_cast<int32_t>(offsets_.size()) - 1;
     if (++place >= end) return end;
@@ -153,7 +153,7 @@ class WaitAdder {
     int32_t before;
     int32_t for_step;
   };
-  /// What step `step` touches.
+  /// Bytes that step `step` touches.
   struct StepAccess {
     int32_t step;
     Tier tier;
@@ -210,7 +210,7 @@ class WaitAdder {
     }
   }
 
-  /// Whether waiting for the step needed of another lane covers the one needed of `lane`.
+  /// Whether waiting for the needed step of another lane covers the needed step of `lane`.
   bool IsImplied(const LaneClock& needed, const LaneClock& before, int lane) const {
     for (int other = 0; other < kLanes; ++other) {
       if (other == lane || needed[other] <= before[other]) continue;
@@ -220,13 +220,14 @@ class WaitAdder {
   }
 
   Plan& plan_;
-  std::vector<StepAccess> accesses_;          ///< in order of steps
-  std::array<Touched, kTiers> touched_;       ///< by tier
-  std::array<LaneClock, kLanes> lane_clock_;  ///< what the next step of each lane comes after
-  std::vector<LaneClock> finished_with_;      ///< by step: what has finished once it has
-  std::vector<Access> at_hand_;               ///< of the step at hand
-  std::vector<NewWait> waits_;                ///< in order
-  std::vector<int32_t> number_;               ///< by step: its number with the Waits so far
+  std::vector<StepAccess> accesses_;     ///< in order of steps
+  std::array<Touched, kTiers> touched_;  ///< by tier
+  std::array<LaneClock, kLanes>
+      lane_clock_;                        ///< by lane: what has finished when its next step begins
+  std::vector<LaneClock> finished_with_;  ///< by step: what has finished when it has finished
+  std::vector<Access> at_hand_;           ///< of the current step
+  std::vector<NewWait> waits_;            ///< in order
+  std::vector<int32_t> number_;           ///< by step: its number with the Waits so far
 };
 
 }  // namespace

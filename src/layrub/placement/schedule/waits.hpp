@@ -6,10 +6,10 @@
 
 namespace layrub::placement::schedule {
 
-/// Inserts into `plan`, which has none and whose offsets are set, the Waits that order every two
-/// steps of different lanes that touch the same bytes, one of them writing. Each Wait stands
-/// immediately before the step that needs it and none is implied by the others. pass_end is moved
-/// along. Persistent tensors are taken to be touched by the compute lane alone.
+/// Inserts Waits into `plan`, which has none and whose offsets are set. They order every two steps
+/// of different lanes that touch the same bytes if one of them writes. Each Wait stands immediately
+/// before the step that needs it, and none is implied by the others. Adjusts pass_end. Assumes that
+/// only the compute lane touches state at home on the device.
 void AddWaits(const Graph& graph, Plan* plan);
 
 }  // namespace layrub::placement::schedule

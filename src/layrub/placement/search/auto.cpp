@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "layrub/base/in_parallel.hpp"
+#include "layrub/placement/cost/fastest_algorithms.hpp"
 #include "layrub/placement/cost/floor.hpp"
 #include "layrub/placement/cost/live_bytes.hpp"
 #include "layrub/placement/cost/run_starts.hpp"
-#include "layrub/placement/cost/scratch.hpp"
 #include "layrub/placement/cost/shared_link.hpp"
 #include "layrub/placement/cost/timeline.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
@@ -24,7 +24,7 @@
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/schedule/waits.hpp"
 #include "layrub/placement/search/estimate.hpp"
-#include "layrub/placement/search/frugal_forms.hpp"
+#include "layrub/placement/search/frugal_variants.hpp"
 #include "layrub/placement/search/greedy.hpp"
 #include "layrub/placement/search/homes.hpp"
 #include "layrub/placement/search/local_search.hpp"
@@ -38,37 +38,39 @@ using cost::Homes;
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-/// Room for what is not state is tried in so many steps, in equal ratios; in more where the
-/// smallest budget is looked for.
-constexpr int kRooms = 50;
-constexpr int kRoomsForBytes = 100;
-/// A sweep over rooms ends when so many in a row have given nothing faster.
+/// How many capacities a sweep tries, in equal ratios; more if it looks for the smallest budget. A
+/// capacity is the bytes beside the state at home on the device.
+constexpr int kCapacities = 50;
+constexpr int kCapacitiesForBytes = 100;
+/// A sweep ends after so many capacities in a row without a faster candidate.
 constexpr int kPatience = 10;
-/// Where few candidates are tried and none fits, so many rooms follow with one each.
-constexpr int kMoreRooms = 8;
-/// Candidates of a sweep, and steps of the local search, times squared operations: about what
-/// trying them takes. With these, `bench/bench_placement.py` tells of at most 5 processor
-/// seconds.
+/// If a sweep can afford only a few candidates and none of them fits, it tries so many more
+/// capacities, with one candidate each.
+constexpr int kMoreCapacities = 8;
+/// Bounds of the work: candidates of a sweep, and steps of the local search, times the square of
+/// the number of operations. That is about the time that trying them takes. With these values, no
+/// plan of `bench/bench_placement.py` takes more than 5 processor seconds.
 constexpr int64_t kSweepWork = 280'000'000;
 constexpr int64_t kStepWork = 1'400'000'000;
 constexpr int64_t kFewestCandidates = 3;
 constexpr int64_t kMostCandidates = 720;
-/// A longer program has more to change: steps of the local search for each operation.
+/// Steps of the local search for each operation: a longer program has more to change.
 constexpr int64_t kStepsPerOp = 4;
 
-/// The smallest budget is looked for from so many floors downward, and its plan packed into the
-/// bytes that live at its peak and such a part of them more.
+/// The search for the smallest budget begins at kNearFloor times the floor. It packs a plan into
+/// its peak of live bytes and one kTight-th part of that more.
 constexpr double kNearFloor = 1.05;
 constexpr int64_t kTight = 200;
 
-/// Another strategy's decision is packed as that would do it, too, if it is no slower than the best
-/// by more than this factor: auto is not to be slower.
+/// If the decision of another strategy is at most this factor slower than the best, it is also
+/// packed as that strategy would do it, because auto must not be slower.
 constexpr double kNear = 1.02;
-constexpr double kRounding = 1e-6;  ///< simulated times are exact to this part
+constexpr double kRounding = 1e-6;  ///< relative error of simulated times
 
-/// How candidates are made.
+/// One way to make candidates.
 struct Preset {
-  bool any_form;  ///< backward forms may take all of the room, if that saves stashed bytes
+  bool any_variant;  ///< backward variants may take all of the capacity if forward then keeps fewer
+                     ///< bytes for them
   GreedyPolicy policy;
 };
 constexpr std::array<Preset, 8> kPresets{{
@@ -82,12 +84,12 @@ constexpr std::array<Preset, 8> kPresets{{
     {false, {true, 0.6, 1}},
 }};
 
-/// The one that is left when the others are left out.
+/// The preset that is used if SearchOptions::presets is false.
 constexpr size_t kOnlyPreset = 1;
 
 class Search {
  public:
-  /// For state with these homes. `parts`: of the work of one search, how many searches share it.
+  /// State has these homes. `parts`: how many searches share the work of one.
   Search(const Graph& graph, const Machine& machine, const Budget& budget, Homes homes,
          const SearchOptions& options, int64_t parts = 1)
       : graph_(graph),
@@ -106,20 +108,20 @@ class Search {
     Improve();
     if (!fits_) {
       goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(floor_));
-      Sweep(goal_ - state_, kRoomsForBytes);
+      Sweep(goal_ - state_, kCapacitiesForBytes);
     }
     if (!best_) return Status::DoesNotFit("strategy auto has found no plan");
     if (!fits_) PackTightest();
     return *best_;
   }
 
-  /// What is found without changing anything at random.
+  /// Tries all candidates but those of the local search.
   void Explore() {
     if (all_resident_ && KeepsAll()) return;
     if (all_resident_ && options_.policies) {
       for (const Result<Decision>& other : OtherDecisions()) ConsiderOther(other);
     }
-    if (available_ >= floor_) Sweep(available_ - state_, kRooms);
+    if (available_ >= floor_) Sweep(available_ - state_, kCapacities);
   }
 
   void Improve() {
@@ -137,30 +139,30 @@ class Search {
     bool fits_off_device = false;
     double seconds = kNever;
   };
-  /// The fastest that a preset has made.
+  /// The fastest residency that a preset has made.
   struct Fastest {
     double seconds = kNever;
     Residency residency;
   };
 
-  /// Whether all stays where it is, with its workspaces or faster ones; with the smallest it is a
-  /// candidate as any other.
+  /// Returns true if `keep` fits, with its own workspaces or faster ones. Otherwise `keep` with the
+  /// smallest workspaces becomes a candidate like any other.
   bool KeepsAll() {
     const Result<Decision> keep = policies::Keep(graph_, machine_, {});
     if (!keep.ok()) return false;
     Decision fastest = keep.value(), smallest = keep.value();
-    cost::TakeFastestScratch(graph_, machine_, available_, &fastest);
+    cost::TakeFastestAlgorithms(graph_, machine_, available_, &fastest);
     if (fastest.runs != keep.value().runs) Consider(std::move(fastest));
     Consider(keep.value());
     keeps_all_ = fits_;
     if (fits_) return true;
     for (placement::Run& run : smallest.runs)
-      run.scratch = SmallestScratch(graph_, FormOf(graph_, run));
+      run.algorithm = SmallestAlgorithm(graph_, VariantOf(graph_, run));
     Consider(std::move(smallest));
     return false;
   }
 
-  /// Those of all policies but Keep, which KeepsAll has looked at.
+  /// The decisions of all policies but Keep, which KeepsAll has tried.
   std::vector<Result<Decision>> OtherDecisions() const {
     const std::span<const policies::Policy> all = policies::Policies();
     std::vector<Result<Decision>> decisions(all.size(), Status::Invalid("keep has been looked at"));
@@ -170,7 +172,8 @@ class Search {
     return decisions;
   }
 
-  /// Where nothing tells sisters such as vdnn_all and vdnn_all_fast apart, once.
+  /// Similar strategies such as vdnn_all and vdnn_all_fast can return the same decision; it is
+  /// tried once.
   void ConsiderOther(const Result<Decision>& decision) {
     if (!decision.ok() || IsSame(decision.value(), other_)) return;
     other_ = decision.value();
@@ -185,42 +188,43 @@ class Search {
     return a.runs == b.runs && a.tensors == b.tensors;
   }
 
-  /// From all that is ever needed down to half of the largest working set (what does not fill the
-  /// room beside that is easier to pack); the same for every budget.
-  std::vector<int64_t> Rooms(int count) const {
-    const Decision all_there = policies::InSmallestForms(graph_);
+  /// Capacities from all that is ever live down to half of the largest working set (a plan that
+  /// does not fill its capacity is easier to pack). They are the same for every budget.
+  std::vector<int64_t> Capacities(int count) const {
+    const Decision all_there = policies::InSmallestVariants(graph_);
     const Result<Lifetimes> lives = FindLifetimes(graph_, all_there);
     if (!lives.ok()) return {};
     const auto most =
         static_cast<double>(cost::PeakLiveBytes(lives.value(), all_there.runs.size()) - state_);
     const double least = static_cast<double>(floor_ - state_) / 2;
-    std::vector<int64_t> rooms;
+    std::vector<int64_t> capacities;
     for (int i = 0; i <= count && least > 0; ++i)
-      rooms.push_back(static_cast<int64_t>(
+      capacities.push_back(static_cast<int64_t>(
           std::ceil(most * std::pow(least / most, static_cast<double>(i) / count))));
-    return rooms;
+    return capacities;
   }
 
-  /// Candidates of all presets for those of so many rooms that are no larger than `most`. Where a
-  /// deep net leaves work for a few candidates alone, and none of them fits, more rooms follow.
-  void Sweep(int64_t most, int rooms) {
+  /// Tries the candidates of all presets for each of Capacities(capacities) that is at most `most`.
+  /// If a deep net leaves time for only a few candidates and none of them fits, smaller capacities
+  /// follow.
+  void Sweep(int64_t most, int capacities) {
     int64_t left = std::clamp(Most(kSweepWork), kFewestCandidates, kMostCandidates);
     left = std::max(left / parts_, kFewestCandidates);
     int in_vain = 0;
-    int more_rooms = available_ >= floor_ ? kMoreRooms : 0;
+    int more_capacities = available_ >= floor_ ? kMoreCapacities : 0;
     bool all_presets = options_.presets;
-    for (const int64_t room : Rooms(rooms)) {
-      if (room > most) continue;
+    for (const int64_t capacity : Capacities(capacities)) {
+      if (capacity > most) continue;
       const double before = fits_ ? best_seconds_ : kNever;
       const int64_t least_before = best_ ? best_bytes_ : kUnlimited;
       for (size_t i = 0; i < kPresets.size(); ++i) {
-        if ((all_presets || i == kOnlyPreset) && left-- > 0) ConsiderPreset(i, room);
+        if ((all_presets || i == kOnlyPreset) && left-- > 0) ConsiderPreset(i, capacity);
       }
       if (left <= 0) {
-        if (fits_ || more_rooms-- == 0) return;
+        if (fits_ || more_capacities-- == 0) return;
         all_presets = false;
         left = 1;
-        most = LessRoom(room, least_before);
+        most = LessCapacity(capacity, least_before);
         continue;
       }
       in_vain = !fits_ || best_seconds_ < before ? 0 : in_vain + 1;
@@ -228,35 +232,35 @@ class Search {
     }
   }
 
-  /// The room to try next when no candidate for `room` fits: as much smaller as the best of them is
-  /// larger than the budget, or half if the greedy search gave all of them up. `least_before`: the
-  /// fewest packed bytes of all candidates before these.
-  int64_t LessRoom(int64_t room, int64_t least_before) const {
-    if (!best_ || best_bytes_ >= least_before) return room / 2;
-    return static_cast<int64_t>(static_cast<double>(room) * static_cast<double>(available_) /
+  /// The capacity to try next if no candidate for `capacity` fits: smaller by as much as the best
+  /// of them exceeds the budget, or half if the greedy search gave up on all of them.
+  /// `least_before`: the fewest packed bytes of all candidates before these.
+  int64_t LessCapacity(int64_t capacity, int64_t least_before) const {
+    if (!best_ || best_bytes_ >= least_before) return capacity / 2;
+    return static_cast<int64_t>(static_cast<double>(capacity) * static_cast<double>(available_) /
                                 static_cast<double>(best_bytes_));
   }
 
-  void ConsiderPreset(size_t preset, int64_t room) {
-    auto [any_form, policy] = kPresets[preset];
+  void ConsiderPreset(size_t preset, int64_t capacity) {
+    auto [any_variant, policy] = kPresets[preset];
     policy.rematerialize = policy.rematerialize && options_.rematerialization;
     policy.link_clock = options_.link_clock;
-    const Start& start = StartIn(any_form ? room : 0);
-    const auto evicted = EvictGreedily(graph_, machine_, start, room, policy);
+    const Start& start = StartIn(any_variant ? capacity : 0);
+    const auto evicted = EvictGreedily(graph_, machine_, start, capacity, policy);
     if (!evicted) return;
     Residency residency = ResidencyOf(graph_, *evicted);
-    auto decision = LowerInTime(graph_, machine_, residency, state_ + room);
+    auto decision = LowerInTime(graph_, machine_, residency, state_ + capacity);
     if (!decision) return;
     const double seconds = Consider(std::move(*decision));
     Fastest& fastest = fastest_[preset];
     if (seconds < fastest.seconds) fastest = {seconds, std::move(residency)};
   }
 
-  /// What candidates start from whose forms take at most `forms` bytes.
-  const Start& StartIn(int64_t forms) {
-    const auto [start, is_new] = starts_.try_emplace(forms);
+  /// The Start of candidates whose variants take at most `variants` bytes.
+  const Start& StartIn(int64_t variants) {
+    const auto [start, is_new] = starts_.try_emplace(variants);
     if (is_new) {
-      start->second = InFrugalForms(graph_, forms);
+      start->second = InFrugalVariants(graph_, variants);
       Decision& decision = start->second.decision;
       for (size_t t = 0; t < homes_.size(); ++t) decision.tensors[t].home = homes_[t];
       decision.host_bytes = HostBytes(budget_);
@@ -264,7 +268,7 @@ class Search {
     return start->second;
   }
 
-  /// From the best so far and the fastest of each preset.
+  /// Searches from the best decision so far and from the fastest residency of each preset.
   void SearchLocally() {
     const int64_t steps = std::min(Most(kStepWork), kStepsPerOp * OpCount());
     if (!options_.local_search || !fits_ || steps < kFewestSteps) return;
@@ -286,14 +290,14 @@ class Search {
   int64_t OpCount() const { return static_cast<int64_t>(graph_.ops.size()); }
   int64_t Most(int64_t work) const { return work / ((OpCount() + 1) * (OpCount() + 1)); }
 
-  /// Seconds that it takes about; infinite: of no use.
+  /// Tries the decision and returns its estimated seconds; kNever if it is of no use.
   double Consider(Decision decision) {
     ConsiderFaster(decision);
     return Try(std::move(decision));
   }
 
   void ConsiderFaster(const Decision& decision) {
-    if (std::optional<Decision> faster = cost::FreeWorkspaces(graph_, machine_, decision))
+    if (std::optional<Decision> faster = cost::FasterAtSameSize(graph_, machine_, decision))
       Try(std::move(*faster));
   }
 
@@ -303,7 +307,7 @@ class Search {
       Take(decision, {});
       return kNever;
     }
-    // However it is packed, what takes `peak` bytes somewhere needs no fewer.
+    // No packing needs fewer than `peak` bytes.
     const int64_t peak = cost::PeakLiveBytes(lives.value(), decision.runs.size());
     if (peak > available_ && best_ && (fits_ || peak >= best_bytes_)) return kNever;
     if (fits_ &&
@@ -318,14 +322,15 @@ class Search {
     return packed.bytes <= available_ ? seconds : kNever;
   }
 
-  /// Into the budget or, while the smallest one is looked for, into hardly more than the peak.
+  /// Packs into the budget or, while looking for the smallest budget, into hardly more than the
+  /// peak.
   Packed PackToGoal(Decision* decision, const Lifetimes& lives, int64_t peak) const {
     if (peak <= available_) return Pack(decision, lives, available_);
     if (peak > goal_) return Pack(decision, lives, kUnlimited);
     return Pack(decision, lives, peak + (peak - state_) / kTight);
   }
 
-  /// What needs the fewest bytes may need still fewer in fixed places.
+  /// Packs the best decision without moves, which may take still fewer bytes.
   void PackTightest() {
     Decision decision = *best_;
     const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
@@ -361,15 +366,15 @@ class Search {
   const Budget budget_;
   const SearchOptions options_;
   const int64_t available_;
-  int64_t goal_ = 0;  ///< bytes that packing tries to reach while the smallest budget is looked for
+  int64_t goal_ = 0;  ///< bytes that packing aims for while looking for the smallest budget
   const int64_t floor_;
-  const int64_t state_;  ///< bytes of what is resident
+  const int64_t state_;  ///< bytes of state at home on the device
   const bool all_resident_;
   const Homes homes_;
   const int64_t parts_;
   bool keeps_all_ = false;  ///< everything stays where it is
   std::optional<Decision> best_;
-  Decision other_;                   ///< what the last of the other strategies would do
+  Decision other_;                   ///< decision of the other strategy that was tried last
   std::map<int64_t, Start> starts_;  ///< see StartIn
   std::array<Fastest, kPresets.size()> fastest_;
   bool fits_ = false;
@@ -377,9 +382,11 @@ class Search {
   double best_seconds_ = 0;
 };
 
-/// The fastest that fits of those that keep some state in the host tier; nothing if none fits.
-std::optional<Decision> WithStateAway(const Graph& graph, const Machine& machine,
-                                      const Budget& budget, const SearchOptions& options) {
+/// Returns the fastest decision that fits among those that keep some state in the host tier;
+/// nothing if none fits.
+std::optional<Decision> SearchWithStateOffDevice(const Graph& graph, const Machine& machine,
+                                                 const Budget& budget,
+                                                 const SearchOptions& options) {
   const std::vector<Homes> choices = ChooseHomes(graph, budget.device - budget.reserved);
   std::optional<Search> best;
   for (const Homes& homes : choices) {
@@ -408,9 +415,11 @@ Result<Decision> Auto(const Graph& graph, const Machine& device, const Budget& b
     if (search.fits()) return found;
   }
   if (offload) {
-    if (auto found = WithStateAway(graph, machine, budget, options)) return std::move(*found);
+    if (auto found = SearchWithStateOffDevice(graph, machine, budget, options))
+      return std::move(*found);
   }
-  // What is told to be the smallest budget has to do, and that is what is found without any.
+  // A message names the smallest budget, and planning with that budget must then succeed. So look
+  // for the plan that needs the fewest bytes without any budget.
   const Budget least{.device = 0, .host = budget.host, .spill = budget.spill};
   if (offload) {
     Search search(graph, machine, least, on_host, options);

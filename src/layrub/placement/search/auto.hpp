@@ -10,12 +10,12 @@
 
 namespace layrub::placement::search {
 
-/// The least intervention that fits: all stays where it is if the budget allows it. Otherwise the
-/// fastest candidate that fits: the policies' decisions, those of EvictGreedily with room for so
-/// many bytes beside the state tensors, and what a local search makes of the best of them. The
-/// rooms are the same for every budget; where the search among them begins and ends is not, so a
-/// larger budget may, rarely, give a slower plan. If nothing fits, the decision that needs the
-/// fewest bytes.
+/// If the budget allows it, everything stays on the device. Otherwise returns the fastest candidate
+/// that fits: decisions of the policies, of EvictGreedily with different capacities beside the
+/// state tensors, and what a local search makes of the best of them. The capacities are the same
+/// for every budget, but where the sweep over them begins and ends is not, so in rare cases a
+/// larger budget gives a slower plan. If nothing fits, returns the decision that needs the fewest
+/// bytes.
 Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& budget,
                       const SearchOptions& options = {});
 

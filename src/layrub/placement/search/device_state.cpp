@@ -7,23 +7,23 @@
 namespace layrub::placement::search {
 namespace {
 
-/// A tensor of at most this part of the room is small.
+/// A tensor of at most the capacity divided by this is small.
 constexpr int64_t kSmallPart = 2000;
-/// Seconds, far below those of any operation, that order what is needed at once: the outermost of
-/// the operations that wait for one another can wait longest.
-constexpr double kAtOnce = 1e-12;
-constexpr double kOneOut = 1e-6;
-/// Even what comes back while nobody waits takes the link from others.
+/// Seconds, far below those of any operation, that order the tensors needed at once: of the
+/// operations that wait for one another, the outermost can wait longest.
+constexpr double kElementsPerThread = 1e-12;
+constexpr double kSecondsPerLevel = 1e-6;
+/// Even a copy for which nobody waits takes the link from others.
 constexpr double kLeastPrice = 0.02;
 
 }  // namespace
 
 DeviceState::DeviceState(const Graph& graph, const Start& start, const RunCosts& costs,
-                         const LinkClock& clock, int64_t room, const GreedyPolicy& policy)
+                         const LinkClock& clock, int64_t capacity, const GreedyPolicy& policy)
     : graph_(graph),
       costs_(costs),
       clock_(clock),
-      room_(room),
+      capacity_(capacity),
       policy_(policy),
       uses_(start.uses),
       producers_(start.producers),
@@ -36,9 +36,10 @@ DeviceState::DeviceState(const Graph& graph, const Start& start, const RunCosts&
 
 double DeviceState::UntilNeeded(TensorId t) const {
   const TensorState& state = states_[t];
-  if (state.pending > 0) return kAtOnce + kOneOut * (depth - state.level);
+  if (state.pending > 0) return kElementsPerThread + kSecondsPerLevel * (depth - state.level);
   if (state.next == uses_[t].size()) return graph_.tensors[t].keep ? costs_.Total() : kNever;
-  return std::max(kAtOnce, costs_.StartOf(uses_[t][state.next].run) - costs_.StartOf(current));
+  return std::max(kElementsPerThread,
+                  costs_.StartOf(uses_[t][state.next].run) - costs_.StartOf(current));
 }
 
 void DeviceState::Enter(TensorId t) {
@@ -50,8 +51,8 @@ void DeviceState::Enter(TensorId t) {
   residents_[IsSmall(state.bytes)].push_back(t);
 }
 
-/// Small ones leave only where large ones do not suffice.
-bool DeviceState::IsSmall(int64_t bytes) const { return bytes <= room_ / kSmallPart; }
+/// Small tensors are evicted only if evicting large ones does not suffice.
+bool DeviceState::IsSmall(int64_t bytes) const { return bytes <= capacity_ / kSmallPart; }
 
 void DeviceState::Leave(TensorId t, RunId release) {
   TensorState& state = states_[t];
@@ -61,7 +62,7 @@ void DeviceState::Leave(TensorId t, RunId release) {
   state.resident = state.fetched = state.covered = false;
 }
 
-/// The lower, the better it is that `t` leaves.
+/// The tensor with the lowest score is evicted first.
 double DeviceState::Score(TensorId t, bool covered) const {
   const TensorState& state = states_[t];
   double cost = covered && !state.copied
@@ -73,7 +74,7 @@ double DeviceState::Score(TensorId t, bool covered) const {
   return cost / (static_cast<double>(state.bytes) * time);
 }
 
-/// `large`: of the large ones alone.
+/// `large`: considers large tensors only.
 DeviceState::Victim DeviceState::FindVictim(bool large, const Tensors& operands,
                                             const std::vector<AliasPair>& pairs) {
   Victim victim;
@@ -100,7 +101,7 @@ DeviceState::Victim DeviceState::FindVictim(bool large, const Tensors& operands,
 void DeviceState::MakeRoom(int64_t need, RunId release, const Tensors& operands,
                            std::vector<AliasPair> pairs, ShortList<AliasPair>* aliases) {
   for (const bool large : {true, false}) {
-    while (held_ + need > room_ && looks_ < kMostLooks) {
+    while (held_ + need > capacity_ && looks_ < kMaxVisits) {
       const Victim victim = FindVictim(large, operands, pairs);
       if (victim.score == kNever) break;
       if (victim.tensor != kNone) {

@@ -18,7 +18,8 @@ struct Trace {
   Timeline timeline;
 };
 
-/// As if tensors lay in pages; nothing if more bytes live at some moment.
+/// Simulates `decision` as if tensors lay in pages. Returns nothing if more than `bytes` live at
+/// some moment.
 std::optional<Trace> RunPaged(const Graph& graph, const Machine& machine, int64_t bytes,
                               const Lifetimes& lives, const Decision& decision) {
   Trace trace{schedule::StepsOf(graph, decision, lives), {}};

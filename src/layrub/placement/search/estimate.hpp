@@ -12,19 +12,19 @@
 
 namespace layrub::placement::search {
 
-/// What is thought of a decision.
+/// Predicted cost of a decision.
 struct Outcome {
-  double seconds = kNever;      ///< kNever: of no use
+  double seconds = kNever;      ///< kNever: it does not fit
   std::vector<double> returns;  ///< see ReturnsByTensor
 };
 
-/// About what `decision`, which has these lifetimes, takes once it is packed into `bytes`.
+/// Estimates `decision` as if it were packed into `bytes`. `lives` are its lifetimes.
 Outcome Estimate(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
                  const Decision& decision);
 
-/// Seconds that it takes, packed into `bytes` so that little waits for what lay somewhere before:
-/// sets what it says of packing. Infinite, and not packed, if already the estimate exceeds
-/// `most_seconds`; infinite if it cannot be packed.
+/// Packs `decision` into `bytes` so that little waits for earlier users of its bytes, and returns
+/// the simulated seconds. Sets timings, enough_bytes and may_move of the decision. Returns kNever
+/// if it cannot be packed, or, without packing it, if its estimate already exceeds `most_seconds`.
 double PackTimed(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
                  double most_seconds, Decision* decision);
 

@@ -13,13 +13,13 @@
 namespace layrub::placement::search {
 namespace {
 
-/// Bounds of one pass: runs for each operation, and recomputations within one another.
+/// Bounds of one call: runs for each operation, and recomputations nested in one another.
 constexpr size_t kMostRuns = 4;
 constexpr int32_t kDeepest = 2000;
 
 class Runner {
  public:
-  Runner(const Graph& graph, const Machine& machine, const Start& start, int64_t room,
+  Runner(const Graph& graph, const Machine& machine, const Start& start, int64_t capacity,
          const GreedyPolicy& policy)
       : graph_(graph),
         costs_(graph, machine, start),
@@ -27,11 +27,11 @@ class Runner {
         start_(start.decision),
         originals_(start.decision.runs),
         producers_(start.producers),
-        clock_(machine, room),
-        device_(graph, start, costs_, clock_, room, policy),
+        clock_(machine, capacity),
+        device_(graph, start, costs_, clock_, capacity, policy),
         visited_(graph.ops.size()) {}
 
-  /// False: given up.
+  /// Returns false if it gave up.
   bool RunAll() {
     for (device_.current = 0; device_.current < static_cast<OpId>(graph_.ops.size());
          ++device_.current) {
@@ -46,18 +46,18 @@ class Runner {
     for (size_t t = 0; t < graph_.tensors.size(); ++t) {
       TensorState& state = device_[static_cast<TensorId>(t)];
       TensorDecision& stored = decision->tensors[t];
-      stored.gaps = std::move(state.gaps);
+      stored.evictions = std::move(state.evictions);
       stored.home = start_.tensors[t].home;
       const Tensor& tensor = graph_.tensors[t];
       const bool leaves =
           tensor.is_state() ? stored.home != Tier::kDevice : tensor.keep && !state.resident;
       if (leaves && state.last != kNone)
-        stored.gaps.push_back(ToTheEnd({state.last, false, false}, decision->runs));
+        stored.evictions.push_back(ToTheEnd({state.last, false, false}, decision->runs));
     }
   }
 
  private:
-  const Form& FormOf(OpId o) const { return costs_.FormOf(o); }
+  const Variant& VariantOf(OpId o) const { return costs_.VariantOf(o); }
   RunId Count() const { return static_cast<RunId>(runs_.size()); }
   double CopySeconds(TensorId t) const {
     return policy_.link_clock ? clock_.Wait(EvictedOf(t)) : device_.LinkSeconds(t);
@@ -72,8 +72,8 @@ class Runner {
     if (device_.gave_up()) return false;
     ++device_.depth;
     Tensors reads;
-    for (const TensorId t : FormOf(o).reads) {
-      if (costs_.Touches(FormOf(o), t, again) && !Has(reads, t)) reads.push_back(t);
+    for (const TensorId t : VariantOf(o).reads) {
+      if (costs_.Touches(VariantOf(o), t, again) && !Has(reads, t)) reads.push_back(t);
     }
     const bool complete = BringAll(reads);
     if (complete) Emit(o, again, reads);
@@ -81,7 +81,8 @@ class Runner {
     return complete;
   }
 
-  /// What comes back may drive out what has just come; the second time nothing is computed again.
+  /// Brings all of `reads` to the device. A tensor that comes back may evict one that has just come
+  /// back, so this tries three times; after the first time it copies rather than recomputes.
   bool BringAll(const Tensors& reads) {
     std::vector<int32_t> levels;
     for (const TensorId t : reads) {
@@ -113,7 +114,7 @@ class Runner {
     if (device_.HasProducer(t) && producers_[t] < device_.current &&
         (!rather_copy || copy == kNever)) {
       ++stamp_;
-      if (copy == kNever || AgainSeconds(t, copy, device_.depth) < copy)
+      if (copy == kNever || RecomputeSeconds(t, copy, device_.depth) < copy)
         return Execute(producers_[t], true);
     }
     if (copy == kNever) return false;
@@ -124,33 +125,34 @@ class Runner {
     return true;
   }
 
-  /// Seconds to compute `t` again from what is there, each operation counted once; where they reach
-  /// `most`, no more than that is known. kNever where `depth` recomputations within one another are
-  /// too many for Execute.
-  double AgainSeconds(TensorId t, double most, int32_t depth) {
+  /// Seconds to recompute `t` from what is on the device, each operation counted once. If they
+  /// reach `most`, the result is only known to be at least that. kNever if `depth` recomputations
+  /// are nested too deep for Execute.
+  double RecomputeSeconds(TensorId t, double most, int32_t depth) {
     if (depth >= kDeepest) return kNever;
     const OpId o = producers_[t];
     if (visited_[o] == stamp_) return 0;
     visited_[o] = stamp_;
     double sum = costs_.Seconds(o);
-    for (const TensorId read : FormOf(o).reads) {
+    for (const TensorId read : VariantOf(o).reads) {
       if (sum >= most) return sum;
       const TensorState& state = device_[read];
-      if (!costs_.Touches(FormOf(o), read, true) || state.resident) continue;
+      if (!costs_.Touches(VariantOf(o), read, true) || state.resident) continue;
       const double copy = state.lost ? kNever : device_.LinkSeconds(read);
       sum += device_.HasProducer(read)
-                 ? std::min(copy, AgainSeconds(read, std::min(copy, most - sum), depth + 1))
+                 ? std::min(copy, RecomputeSeconds(read, std::min(copy, most - sum), depth + 1))
                  : copy;
     }
     return sum;
   }
 
-  /// Pairs of the form whose output begins at this run and whose input is there and only read.
-  std::vector<AliasPair> AliasPairs(const Form& form, const Tensors& outputs) const {
+  /// Pairs of the variant whose output begins at this run and whose input is on the device and only
+  /// read.
+  std::vector<AliasPair> AliasPairs(const Variant& variant, const Tensors& outputs) const {
     std::vector<AliasPair> pairs;
-    for (const AliasPair& pair : form.may_alias) {
+    for (const AliasPair& pair : variant.may_alias) {
       const TensorState& input = device_[pair.input];
-      const bool there = input.resident && !Has(form.writes, pair.input);
+      const bool there = input.resident && !Has(variant.writes, pair.input);
       if (Has(outputs, pair.output) && there && device_[pair.output].size <= input.bytes) {
         pairs.push_back(pair);
       }
@@ -159,11 +161,11 @@ class Runner {
   }
 
   void Emit(OpId o, bool again, const Tensors& reads) {
-    const Form& form = FormOf(o);
+    const Variant& variant = VariantOf(o);
     Tensors outputs;
     operands_ = reads;
-    for (const TensorId t : form.writes) {
-      if (!costs_.Touches(form, t, again) || Has(operands_, t)) continue;
+    for (const TensorId t : variant.writes) {
+      if (!costs_.Touches(variant, t, again) || Has(operands_, t)) continue;
       operands_.push_back(t);
       if (!device_[t].resident) outputs.push_back(t);
     }
@@ -172,16 +174,16 @@ class Runner {
     Run run = originals_[o];
     run.recompute = again;
     for (const AliasPair& pair : aliases) {
-      // A dropped input policies::RunInPlace finds; here the value stays in the host tier.
+      // Only inputs with a copy in the host tier; policies::RunInPlace finds the dropped ones.
       if (device_[pair.input].covered && device_[pair.input].copied) run.aliases.push_back(pair);
     }
-    EndGaps(outputs);
+    EndEvictions(outputs);
     for (const AliasPair& pair : aliases) device_.TakeOver(pair);
-    clock_.Run(costs_.Seconds(o), device_.held() + costs_.Scratch(o));
+    clock_.Run(costs_.Seconds(o), device_.held() + costs_.Workspace(o));
     runs_.push_back(std::move(run));
     for (const TensorId t : operands_) {
       TensorState& state = device_[t];
-      if (!again && Has(form.writes, t)) state.copied = false;
+      if (!again && Has(variant.writes, t)) state.copied = false;
       state.last = Count() - 1;
       if (state.covered || device_.UntilNeeded(t) == kNever) device_.Leave(t, state.last);
     }
@@ -190,7 +192,7 @@ class Runner {
 
   /// Makes room for outputs and workspace; returns which outputs lie on which inputs.
   ShortList<AliasPair> PlaceOutputs(OpId o, const Tensors& outputs) {
-    std::vector<AliasPair> pairs = AliasPairs(FormOf(o), outputs);
+    std::vector<AliasPair> pairs = AliasPairs(VariantOf(o), outputs);
     std::vector<AliasPair> ending, covering;
     for (const AliasPair& pair : pairs) {
       if (device_.UntilNeeded(pair.input) == kNever) ending.push_back(pair);
@@ -208,26 +210,26 @@ class Runner {
         covering.push_back(pair);
       }
     }
-    int64_t need = costs_.Scratch(o);
+    int64_t need = costs_.Workspace(o);
     for (const TensorId t : outputs) need += device_[t].size;
     for (const AliasPair& pair : aliases) need -= device_[pair.output].size;
     device_.MakeRoom(need, Count() - 1, operands_, covering, &aliases);
     return aliases;
   }
 
-  /// The run at hand, whose operands are all known, ends the gaps of those that were away.
-  void EndGaps(const Tensors& outputs) {
+  /// Ends the evictions of the operands of the current run.
+  void EndEvictions(const Tensors& outputs) {
     for (const TensorId t : operands_) {
       TensorState& state = device_[t];
       if (!state.fetched) continue;
-      state.gaps.push_back({state.last, state.last, Count(), Count(), false});
+      state.evictions.push_back({state.last, state.last, Count(), Count(), false});
       state.fetched = false;
       state.copied = true;
     }
     for (const TensorId t : outputs) {
       TensorState& state = device_[t];
       if (state.last != kNone || graph_.tensors[t].is_state()) {
-        state.gaps.push_back({state.last, state.last, Count(), Count(), true});
+        state.evictions.push_back({state.last, state.last, Count(), Count(), true});
       }
       device_.Enter(t);
     }
@@ -241,7 +243,8 @@ class Runner {
   const std::vector<OpId>& producers_;  ///< by tensor
   LinkClock clock_;
   DeviceState device_;
-  std::vector<int64_t> visited_;  ///< by operation: the AgainSeconds that last counted it
+  std::vector<int64_t>
+      visited_;  ///< by operation: the stamp of the RecomputeSeconds that last counted it
   std::vector<Run> runs_;
   Tensors operands_;  ///< of the run at hand
   int64_t stamp_ = 0;
@@ -250,9 +253,9 @@ class Runner {
 }  // namespace
 
 std::optional<Decision> EvictGreedily(const Graph& graph, const Machine& machine,
-                                      const Start& start, int64_t room,
+                                      const Start& start, int64_t capacity,
                                       const GreedyPolicy& policy) {
-  Runner runner(graph, machine, start, room, policy);
+  Runner runner(graph, machine, start, capacity, policy);
   if (!runner.RunAll()) return std::nullopt;
   Decision decision;
   decision.tensors.resize(graph.tensors.size());

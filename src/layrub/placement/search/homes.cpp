@@ -10,12 +10,12 @@ namespace {
 
 using cost::Homes;
 
-/// A tensor below this part of all that may leave is small.
+/// A tensor smaller than all state that may leave, divided by this, is small.
 constexpr int64_t kSmallState = 1000;
-/// Of what may leave beyond what has to, so much does.
-constexpr std::array<double, 4> kPartsMore{0, 0.3, 0.6, 1};
+/// Parts of the state that may leave the device, but need not, that leave in each choice.
+constexpr std::array<double, 4> kExtraStateFractions{0, 0.3, 0.6, 1};
 
-/// What may leave, in the order in which it does.
+/// The state that may leave the device, in the order in which it does.
 std::vector<TensorId> InOrder(const Graph& graph) {
   std::vector<TensorId> order;
   int64_t all = 0;
@@ -54,7 +54,7 @@ std::vector<Homes> ChooseHomes(const Graph& graph, int64_t bytes) {
   if (enough == counts.end()) return {};
   std::vector<Homes> choices;
   const auto most = static_cast<double>(counts.end() - enough - 1);
-  for (const double part : kPartsMore) {
+  for (const double part : kExtraStateFractions) {
     Homes homes = first(*enough + static_cast<size_t>(part * most));
     if (choices.empty() || choices.back() != homes) choices.push_back(std::move(homes));
   }

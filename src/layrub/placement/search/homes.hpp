@@ -9,11 +9,11 @@
 
 namespace layrub::placement::search {
 
-/// A few ways to keep state in the host tier so that `bytes` of the device are enough for each
-/// operation, from as little as does to all. History comes first, as it is used once an iteration,
-/// then gradients, then parameters, of each the largest first. What is small compared with the rest
-/// stays on the device as long as that suffices: copies of it take latency more than bandwidth.
-/// None if `bytes` are not enough with all of it there.
+/// Returns a few choices of state to keep in the host tier so that every operation fits into
+/// `bytes` of the device, from the least state that suffices to all of it. History leaves the
+/// device first, because an iteration uses it once, then gradients, then parameters; of each, the
+/// largest first. State that is small compared with the rest leaves last, because copies of it cost
+/// more latency than bandwidth. Returns none if not even all state in the host tier suffices.
 std::vector<cost::Homes> ChooseHomes(const Graph& graph, int64_t bytes);
 
 }  // namespace layrub::placement::search

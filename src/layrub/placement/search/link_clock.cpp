@@ -16,7 +16,7 @@ LinkClock::Save LinkClock::FindSave(const Evicted& evicted) const {
   for (; next != saves_.end() && begin + takes > next->begin; ++next) begin = next->end;
   Save save{static_cast<size_t>(next - saves_.begin()), {begin, begin + takes}};
   for (RunId r = evicted.release + 1; r < Count() && runs_[r].begin < save.stretch.end; ++r) {
-    if (loads_[r] + evicted.range <= room_) continue;
+    if (loads_[r] + evicted.range <= capacity_) continue;
     save.delay = save.stretch.end - runs_[r].begin;
     break;
   }
@@ -28,7 +28,7 @@ LinkClock::Arrival LinkClock::FindArrival(const Evicted& evicted) const {
   RunId first = Count();
   double begin = now_;
   while (first > evicted.release + 1 && begin > now_ - takes &&
-         loads_[first - 1] + evicted.range <= room_) {
+         loads_[first - 1] + evicted.range <= capacity_) {
     begin = runs_[--first].begin;
   }
   return {first, std::max(begin, link_free_) + takes};

@@ -10,33 +10,33 @@
 
 namespace layrub::placement::search {
 
-/// A tensor that has left the device.
+/// An evicted tensor.
 struct Evicted {
-  int64_t bytes = 0;      ///< that a copy moves
-  int64_t range = 0;      ///< that it takes on the device
-  RunId last = kNone;     ///< the last run that used it: it can be saved once that has ended
-  RunId release = kNone;  ///< after which its range was given to others
-  bool saved = false;     ///< an earlier copy is still there: nothing has to be saved
+  int64_t bytes = 0;      ///< bytes that a copy moves
+  int64_t range = 0;      ///< bytes of its range on the device
+  RunId last = kNone;     ///< the last run that used it; it can be offloaded once that has ended
+  RunId release = kNone;  ///< the run after which its range became free
+  bool saved = false;     ///< an earlier copy is still valid, so nothing has to be offloaded
 };
 
-/// Tells when runs begin and end while they are still being chosen, one after the other, and how
-/// long they wait for copies. A copy back takes the link up in the order of the calls, as early as
-/// the room allowed. Its save takes the link down at the first time from its last use on at which
-/// that is idle, and delays what needed the range before the save has ended.
+/// Predicts when runs begin and end while they are still being chosen, one after the other, and how
+/// long they wait for copies. A prefetch takes the link up in the order of the calls, as early as
+/// the capacity allows. The offload before it takes the link down as soon as that is idle after the
+/// last use, and delays the first run that needs the range before the offload has ended.
 class LinkClock {
  public:
-  /// `room`: bytes of the device; `machine` has to live as long as the clock.
-  LinkClock(const Machine& machine, int64_t room) : machine_(machine), room_(room) {}
+  /// `capacity`: bytes of the device. `machine` must outlive the clock.
+  LinkClock(const Machine& machine, int64_t capacity) : machine_(machine), capacity_(capacity) {}
 
-  double Seconds(int64_t bytes) const;  ///< of a copy back
+  double Seconds(int64_t bytes) const;  ///< of a prefetch
 
   /// Seconds for which the next run would wait if it needed `evicted`.
   double Wait(const Evicted& evicted) const;
 
-  /// The next run needs `evicted`.
+  /// Notes that the next run needs `evicted`.
   void Fetch(const Evicted& evicted);
 
-  /// The next run, for which the device holds `load` bytes.
+  /// Adds the next run, which takes `seconds`. The device holds `load` bytes during it.
   void Run(double seconds, int64_t load);
 
  private:
@@ -44,13 +44,13 @@ class LinkClock {
     double begin = 0;
     double end = 0;
   };
-  /// A copy back that takes the link until `end`; its range is taken from run `first` on.
+  /// A prefetch that uses the link until `end`; its range is taken from run `first` on.
   struct Arrival {
     RunId first = kNone;
     double end = 0;
   };
   struct Save {
-    size_t place = 0;  ///< among saves_
+    size_t place = 0;  ///< index at which to insert it into saves_
     Stretch stretch{};
     double delay = 0;  ///< of the run that needed its range
   };
@@ -59,12 +59,12 @@ class LinkClock {
   Arrival FindArrival(const Evicted& evicted) const;
 
   const Machine& machine_;
-  const int64_t room_;
+  const int64_t capacity_;
   std::vector<Stretch> runs_;
-  std::vector<int64_t> loads_;  ///< by run, with copies back from where Fetch begins them
-  std::vector<Stretch> saves_;  ///< of the link down, in their order
+  std::vector<int64_t> loads_;  ///< by run; prefetched tensors count from where Fetch begins them
+  std::vector<Stretch> saves_;  ///< when the link down is in use, sorted
   double now_ = 0;
-  double link_free_ = 0;  ///< when the last copy back is here
+  double link_free_ = 0;  ///< when the last prefetch ends
 };
 
 }  // namespace layrub::placement::search

@@ -16,78 +16,82 @@
 namespace layrub::placement::search {
 namespace {
 
-/// So many others may leave for one change, and before the first of them.
+/// How many other tensors may be evicted for one change, and before the first change.
 constexpr int kMostLeave = 4;
 constexpr int kMostLeaveAtStart = 40;
 
-/// So many operations at most run again for one change.
+/// One change adds at most so many recomputations.
 constexpr RunId kMostAgain = 12;
 
-/// A tensor may leave in part if a copy of it takes at least so many latencies; it keeps a multiple
-/// of what is copied in such a part of one, as copies that differ by less take as long.
+/// A tensor may be evicted partly if a copy of it takes at least kPartLatencies times the latency.
+/// What it keeps is a multiple of what the link copies in kUnitLatencies times the latency, because
+/// copies that differ by less take equally long.
 constexpr double kPartLatencies = 50;
 constexpr double kUnitLatencies = 0.2;
 
-/// What the link up takes in so many latencies.
+/// Bytes that the link up copies in so many latencies.
 int64_t LatencyBytes(const Machine& machine, double latencies) {
   return Aligned(static_cast<int64_t>(latencies * machine.latency * machine.link_up));
 }
 
-/// A stretch during which a tensor is away in part.
+/// A partial eviction of a tensor.
 struct Part {
   TensorId tensor = kNone;
-  Gap* gap = nullptr;
+  Eviction* eviction = nullptr;
   bool barely = false;
 };
 
-/// In the order in which they keep bytes: what stays for a short time leaves more room to others.
+/// The partial evictions in the order in which they keep bytes: a part that stays for a short time
+/// leaves more bytes to others.
 std::vector<Part> PartsOf(const Graph& graph, const Residency& residency, Decision* decision) {
   std::vector<Part> parts;
   for (size_t t = 0; t < residency.evictions.size(); ++t) {
     if (graph.tensors[t].is_state()) continue;
-    Gap* next = decision->tensors[t].gaps.begin();
+    Eviction* next = decision->tensors[t].evictions.begin();
     for (size_t i = 0; i + 1 < residency.evictions[t].size(); ++i) {
-      const Eviction away = residency.evictions[t][i];
+      const EvictionKind away = residency.evictions[t][i];
       if (away == kNotEvicted) continue;
-      Gap* gap = next++;
-      if (LeavesInPart(away) && !gap->dropped && !graph.tensors[t].keep)
-        parts.push_back({static_cast<TensorId>(t), gap, away == kBarelyEvicted});
+      Eviction* eviction = next++;
+      if (LeavesInPart(away) && !eviction->dropped && !graph.tensors[t].keep)
+        parts.push_back({static_cast<TensorId>(t), eviction, away == kBarelyEvicted});
     }
   }
   const auto rank = [](const Part& part) {
-    return std::tuple(!part.barely, part.gap->before - part.gap->after);
+    return std::tuple(!part.barely, part.eviction->before - part.eviction->after);
   };
   std::stable_sort(parts.begin(), parts.end(),
                    [&](const Part& a, const Part& b) { return rank(a) < rank(b); });
   return parts;
 }
 
-/// What leaves in part keeps as much as there is room for all the time that it is away. False if
-/// nothing does.
-bool KeepParts(const Graph& graph, const Machine& machine, const Residency& residency, int64_t room,
-               std::vector<int64_t>* loads, Decision* decision) {
+/// A partly evicted tensor keeps as many bytes on the device as fit during the whole eviction.
+/// Returns false if no tensor keeps any.
+bool KeepParts(const Graph& graph, const Machine& machine, const Residency& residency,
+               int64_t capacity, std::vector<int64_t>* loads, Decision* decision) {
   const int64_t unit = std::max(kAlignment, LatencyBytes(machine, kUnitLatencies));
   bool some = false;
   for (const Part& part : PartsOf(graph, residency, decision)) {
-    const auto first = loads->begin() + part.gap->after + 1;
-    const auto last = loads->begin() + part.gap->before;
+    const auto first = loads->begin() + part.eviction->after + 1;
+    const auto last = loads->begin() + part.eviction->before;
     if (first == last) continue;
-    const int64_t left = room - *std::max_element(first, last);
+    const int64_t left = capacity - *std::max_element(first, last);
     const int64_t most = graph.tensors[part.tensor].bytes - 1;
-    part.gap->stays = std::max<int64_t>(0, std::min(left, most)) / unit * unit;
-    for (auto load = first; load != last; ++load) *load += part.gap->stays;
-    some = some || part.gap->stays > 0;
+    part.eviction->stays = std::max<int64_t>(0, std::min(left, most)) / unit * unit;
+    for (auto load = first; load != last; ++load) *load += part.eviction->stays;
+    some = some || part.eviction->stays > 0;
   }
   return some;
 }
 
-/// `lives` and `loads` are those of `decision`, the lowered `residency`.
+/// Chooses parts and times of copies of `decision`, the lowered `residency`. `lives` and `loads`
+/// are those of `decision`.
 void TimeCopies(const Graph& graph, const Machine& machine, const Residency& residency,
-                int64_t room, std::vector<int64_t> loads, Lifetimes* lives, Decision* decision) {
-  if (KeepParts(graph, machine, residency, room, &loads, decision))
+                int64_t capacity, std::vector<int64_t> loads, Lifetimes* lives,
+                Decision* decision) {
+  if (KeepParts(graph, machine, residency, capacity, &loads, decision))
     *lives = FindLifetimes(graph, *decision, residency.uses).value();
-  HoldSaves(graph, machine, room, residency.uses, *lives, &loads, decision);
-  FetchEarly(graph, machine, room, loads, decision);
+  HoldSaves(graph, machine, capacity, residency.uses, *lives, &loads, decision);
+  FetchEarly(graph, machine, capacity, loads, decision);
   Retime(*decision, lives);
 }
 
@@ -101,17 +105,17 @@ size_t Choose(std::vector<double> values, double part) {
 }  // namespace
 
 std::optional<Decision> LowerInTime(const Graph& graph, const Machine& machine,
-                                    const Residency& residency, int64_t room) {
+                                    const Residency& residency, int64_t capacity) {
   Decision decision = Lower(graph, residency);
   Result<Lifetimes> lives = FindLifetimes(graph, decision);
   if (!lives.ok()) return std::nullopt;
   std::vector<int64_t> loads = cost::LiveBytes(lives.value(), decision.runs.size());
-  TimeCopies(graph, machine, residency, room, std::move(loads), &lives.value(), &decision);
+  TimeCopies(graph, machine, residency, capacity, std::move(loads), &lives.value(), &decision);
   return decision;
 }
 
-bool LocalSearch::Start(Residency residency, int64_t room, uint32_t seed) {
-  room_ = room;
+bool LocalSearch::Start(Residency residency, int64_t capacity, uint32_t seed) {
+  capacity_ = capacity;
   random_.seed(seed);
   std::vector<Run> originals;
   std::copy_if(residency.runs.begin(), residency.runs.end(), std::back_inserter(originals),
@@ -148,9 +152,9 @@ double LocalSearch::Fraction() {
   return static_cast<double>(random_()) / (static_cast<double>(std::mt19937::max()) + 1);
 }
 
-/// Of the ways to be away, one of the two that are not `away`.
-Eviction LocalSearch::AnotherWay(Eviction away) {
-  constexpr std::array<Eviction, 3> kWays{kEvicted, kPartlyEvicted, kBarelyEvicted};
+/// One of the two kinds of eviction other than `away`.
+EvictionKind LocalSearch::AnotherEvictionKind(EvictionKind away) {
+  constexpr std::array<EvictionKind, 3> kWays{kEvicted, kPartlyEvicted, kBarelyEvicted};
   const auto at = std::find(kWays.begin(), kWays.end(), away) - kWays.begin();
   return kWays[(static_cast<size_t>(at) + 1 + random_() % 2) % kWays.size()];
 }
@@ -160,7 +164,7 @@ std::optional<Residency> LocalSearch::Change(std::vector<Pin>* pins) {
   if (std::none_of(returns.begin(), returns.end(), [](double took) { return took > 0; }))
     return std::nullopt;
   const auto t = static_cast<TensorId>(Choose(returns, Fraction()));
-  const std::span<const Eviction> away = at_.residency.evictions[t];
+  const std::span<const EvictionKind> away = at_.residency.evictions[t];
   std::vector<size_t> stretches;
   for (size_t i = 0; i + 1 < away.size(); ++i) {
     if (away[i]) stretches.push_back(i);
@@ -168,10 +172,10 @@ std::optional<Residency> LocalSearch::Change(std::vector<Pin>* pins) {
   if (stretches.empty()) return std::nullopt;
   const size_t i = stretches[random_() % stretches.size()];
   if (IsDropped(at_.residency, t, i))
-    return BringOtherwise(at_.residency.uses[t][i + 1].run, Toss(), pins);
+    return RemoveRecomputation(at_.residency.uses[t][i + 1].run, Toss(), pins);
   Residency residency = at_.residency;
   if (MayLeaveInPart(t) && random_() % 4 == 0) {
-    residency.evictions[t][i] = AnotherWay(away[i]);
+    residency.evictions[t][i] = AnotherEvictionKind(away[i]);
     return residency;
   }
   if (Toss()) return Recompute(t, i);
@@ -180,12 +184,13 @@ std::optional<Residency> LocalSearch::Change(std::vector<Pin>* pins) {
   return residency;
 }
 
-/// The recomputation does not happen: what it writes stays until it would, or comes from the host.
-Residency LocalSearch::BringOtherwise(RunId recomputation, bool stays,
-                                      std::vector<Pin>* pins) const {
+/// Removes the recomputation. If `stays`, its outputs stay on the device until then; otherwise they
+/// come from the host.
+Residency LocalSearch::RemoveRecomputation(RunId recomputation, bool stays,
+                                           std::vector<Pin>* pins) const {
   Residency residency = at_.residency;
   const Run& run = residency.runs[recomputation];
-  for (const TensorId t : FormOf(graph_, run).writes) {
+  for (const TensorId t : VariantOf(graph_, run).writes) {
     for (size_t i = 1; stays && i < residency.evictions[t].size(); ++i) {
       if (residency.uses[t][i].run != recomputation) continue;
       residency.evictions[t][i - 1] = kNotEvicted;
@@ -198,7 +203,8 @@ Residency LocalSearch::BringOtherwise(RunId recomputation, bool stays,
   return less;
 }
 
-/// `t` is computed again where it would be back; with `parts`, what that needs and is away, too.
+/// Recomputes `t` at the end of that eviction; with `parts_`, also the operands that are evicted
+/// then.
 std::optional<Residency> LocalSearch::Recompute(TensorId t, size_t stretch) const {
   if (!CanRecompute(at_.residency, t, stretch)) return std::nullopt;
   const RunId before = at_.residency.uses[t][stretch + 1].run;
@@ -218,15 +224,16 @@ std::optional<Residency> LocalSearch::Recompute(TensorId t, size_t stretch) cons
   return residency;
 }
 
-/// Whether `t` can be computed again at the end of that stretch.
+/// Whether `t` can be recomputed at the end of that eviction.
 bool LocalSearch::CanRecompute(const Residency& residency, TensorId t, size_t stretch) const {
   return producers_[t] != kNone && residency.uses[t][stretch].run >= producers_[t];
 }
 
-/// What `run` reads and is copied back for it though it can be computed again; kNone: nothing.
+/// A tensor that `run` reads and that is copied back for it although it could be recomputed; kNone
+/// if there is none.
 TensorId LocalSearch::Missing(const Residency& residency, RunId run) const {
   const Run& reader = residency.runs[run];
-  for (const TensorId t : FormOf(graph_, reader).reads) {
+  for (const TensorId t : VariantOf(graph_, reader).reads) {
     if (residency.evictions[t].empty()) continue;
     const std::span<const Use> uses = residency.uses[t];
     const auto use =
@@ -240,8 +247,8 @@ TensorId LocalSearch::Missing(const Residency& residency, RunId run) const {
   return kNone;
 }
 
-/// Spells out `residency`, from which others leave. False if it asks something impossible, or if
-/// too many would have to leave.
+/// Lowers `residency`, evicting up to `most_leave` further tensors until it fits. Returns false if
+/// it is impossible or does not fit.
 bool LocalSearch::Fit(Residency* residency, const std::vector<Pin>& pins, int most_leave,
                       Decision* decision, Lifetimes* lives) {
   if (!CheckProgram(graph_, residency->runs).ok()) return false;
@@ -251,21 +258,21 @@ bool LocalSearch::Fit(Residency* residency, const std::vector<Pin>& pins, int mo
     if (!found.ok()) return false;
     *lives = std::move(found.value());
     const std::vector<int64_t> loads = cost::LiveBytes(*lives, decision->runs.size());
-    if (loads.empty() || *std::max_element(loads.begin(), loads.end()) <= room_) {
-      TimeCopies(graph_, machine_, *residency, room_, loads, lives, decision);
+    if (loads.empty() || *std::max_element(loads.begin(), loads.end()) <= capacity_) {
+      TimeCopies(graph_, machine_, *residency, capacity_, loads, lives, decision);
       return true;
     }
-    if (most_leave == 0 || !LetLeave(loads, pins, residency)) return false;
+    if (most_leave == 0 || !EvictOneTensor(loads, pins, residency)) return false;
   }
 }
 
-/// Something that the fullest run does not use leaves for that time: the rather the more of what
-/// lacks it has, and the longer it is not used. False if there is nothing.
-bool LocalSearch::LetLeave(const std::vector<int64_t>& loads, const std::vector<Pin>& pins,
-                           Residency* residency) {
+/// Evicts a tensor that the fullest run does not use. Its probability grows with the missing bytes
+/// that it has and with the time for which it is not used. Returns false if there is none.
+bool LocalSearch::EvictOneTensor(const std::vector<int64_t>& loads, const std::vector<Pin>& pins,
+                                 Residency* residency) {
   const auto fullest = std::max_element(loads.begin(), loads.end());
   const auto run = static_cast<RunId>(fullest - loads.begin());
-  std::vector<std::pair<size_t, size_t>> idle;  // tensor, stretch
+  std::vector<std::pair<size_t, size_t>> idle;  // tensor, index of use
   std::vector<double> chances;
   for (size_t t = 0; t < residency->evictions.size(); ++t) {
     if (residency->evictions[t].empty()) continue;
@@ -280,7 +287,7 @@ bool LocalSearch::LetLeave(const std::vector<int64_t>& loads, const std::vector<
       return pin.tensor == static_cast<TensorId>(t) && pin.after == uses[i].run;
     });
     if (residency->evictions[t][i] || pinned) continue;
-    const int64_t bytes = std::min(Aligned(graph_.tensors[t].bytes), *fullest - room_);
+    const int64_t bytes = std::min(Aligned(graph_.tensors[t].bytes), *fullest - capacity_);
     idle.emplace_back(t, i);
     chances.push_back(static_cast<double>(bytes) * (until - uses[i].run));
   }

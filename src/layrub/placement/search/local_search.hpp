@@ -17,19 +17,24 @@
 
 namespace layrub::placement::search {
 
-/// `residency` lowered to a decision, with copies as early as `room` bytes of the device allow,
-/// state tensors and workspaces among them. Of what leaves in part, as much stays as there is
-/// room for. Nothing if it asks something impossible. It may need more bytes than that.
+/// Lowers `residency` to a decision that issues copies as early as a capacity of `capacity` device
+/// bytes allows; state tensors and workspaces count. A partly evicted tensor keeps as many bytes on
+/// the device as fit during the whole eviction. Returns nothing if the residency is impossible. The
+/// result may exceed `capacity`.
 std::optional<Decision> LowerInTime(const Graph& graph, const Machine& machine,
-                                    const Residency& residency, int64_t room);
+                                    const Residency& residency, int64_t capacity);
 
-/// Makes a decision faster by small changes at random, one after the other, each kept if it makes
-/// nothing slower. A tensor whose return takes time is chosen, the rather the more it takes, and
-/// one of the stretches that it is away: it stays instead, is copied instead of computed again, or
-/// the other way round, with what that needs; or it leaves whole instead of in part, or the other
-/// way round, or keeps its bytes before or after others that leave in part. Where that needs more
-/// than there is room for, others leave for the time.
-/// Every search from the same decision goes the same way.
+/// Makes a decision faster by small random changes, one after the other. A change is kept if the
+/// predicted time does not grow. A change picks a tensor whose return takes time, with a
+/// probability that grows with that time, and one of its evictions. Then one of these is done:
+///
+///   - The tensor stays.
+///   - It is copied instead of recomputed, or recomputed instead of copied, with what that needs.
+///   - It is evicted partly instead of wholly, or wholly instead of partly, or keeps its bytes
+///     before or after other partly evicted tensors.
+///
+/// If that needs more bytes than there are, other tensors are evicted for that time. Two searches
+/// from the same decision with the same seed go the same way.
 class LocalSearch {
  public:
   struct Place {
@@ -37,41 +42,41 @@ class LocalSearch {
     Decision decision;
     Outcome outcome;
   };
-  /// What it thinks of a decision that has these lifetimes.
+  /// Predicts the cost of a decision with these lifetimes.
   using Judge = std::function<Outcome(const Lifetimes&, const Decision&)>;
 
-  /// `graph` and `machine` have to live as long. `parts`: tensors may leave in part, and what is
-  /// computed again brings with it what that needs and is away.
+  /// `graph` and `machine` must outlive the search. `parts`: tensors may be evicted partly, and a
+  /// recomputation may recompute missing operands, too.
   LocalSearch(const Graph& graph, const Machine& machine, bool parts, Judge judge)
       : graph_(graph), machine_(machine), parts_(parts), judge_(std::move(judge)) {}
 
-  /// Starts anew from `residency`, from which others leave until it fits `room`. False if that
-  /// cannot be done; then nothing else may be called.
-  bool Start(Residency residency, int64_t room, uint32_t seed = std::mt19937::default_seed);
+  /// Starts anew from `residency`, evicting further tensors until it fits `capacity`. Returns false
+  /// if that fails; then no other function may be called.
+  bool Start(Residency residency, int64_t capacity, uint32_t seed = std::mt19937::default_seed);
 
   void Go(int64_t steps);
 
-  /// Where it is: nothing that it has come by is faster.
+  /// The fastest place so far.
   const Place& at() const { return at_; }
   double seconds() const { return at_.outcome.seconds; }
 
  private:
-  /// A tensor stays from that run until its next use, whatever else leaves.
+  /// The tensor must stay from run `after` until its next use, whatever else is evicted.
   struct Pin {
     TensorId tensor = kNone;
     RunId after = kNone;
   };
 
-  Eviction AnotherWay(Eviction away);
+  EvictionKind AnotherEvictionKind(EvictionKind away);
   std::optional<Residency> Change(std::vector<Pin>* pins);
   std::optional<Residency> Recompute(TensorId t, size_t stretch) const;
   bool CanRecompute(const Residency& residency, TensorId t, size_t stretch) const;
   TensorId Missing(const Residency& residency, RunId run) const;
-  Residency BringOtherwise(RunId recomputation, bool stays, std::vector<Pin>* pins) const;
+  Residency RemoveRecomputation(RunId recomputation, bool stays, std::vector<Pin>* pins) const;
   bool Fit(Residency* residency, const std::vector<Pin>& pins, int most_leave, Decision* decision,
            Lifetimes* lives);
-  bool LetLeave(const std::vector<int64_t>& loads, const std::vector<Pin>& pins,
-                Residency* residency);
+  bool EvictOneTensor(const std::vector<int64_t>& loads, const std::vector<Pin>& pins,
+                      Residency* residency);
   bool MayLeaveInPart(size_t t) const;
   double Fraction();
   bool Toss() { return random_() % 2 == 0; }
@@ -80,9 +85,9 @@ class LocalSearch {
   const Machine& machine_;
   const bool parts_;
   const Judge judge_;
-  std::vector<OpId> producers_;  ///< see policies::ProducersOfUnkept; always the same, as forms are
-  int64_t room_ = 0;
-  std::mt19937 random_;  // NOLINT(cert-msc51-cpp): every search is to go the same way
+  std::vector<OpId> producers_;  ///< see policies::ProducersOfUnkept; fixed, because variants are
+  int64_t capacity_ = 0;
+  std::mt19937 random_;  // NOLINT(cert-msc51-cpp): searches must be reproducible
   Place at_;
 };
 

@@ -15,14 +15,14 @@
 namespace layrub::placement::search {
 namespace {
 
-/// Each search begins with so many parts of the steps, one.
+/// Steps are divided into so many parts; each search begins with one part.
 constexpr int64_t kParts = kFewestSteps;
-/// So many begin, the fastest; what so many of them have found goes on.
+/// The fastest kStarts starts are searched from, and the fastest kFound results go on.
 constexpr size_t kStarts = 8;
 constexpr size_t kFound = 4;
 
-/// Each of these is packed with several parts of the room left free, as that takes
-/// fewer Moves.
+/// Each result is packed with these parts of the capacity left free, because that takes fewer
+/// Moves.
 constexpr std::array<double, 5> kPartsFree{0, 0.01, 0.02, 0.035, 0.06};
 
 using LocalSearches = std::vector<std::unique_ptr<LocalSearch>>;
@@ -31,7 +31,7 @@ bool IsFaster(const std::unique_ptr<LocalSearch>& a, const std::unique_ptr<Local
   return a->seconds() < b->seconds();
 }
 
-/// What the first so many have come to.
+/// The residencies that the first `most` searches have found.
 std::vector<Residency> Fastest(const LocalSearches& searches, size_t most) {
   std::vector<Residency> residencies;
   for (size_t i = 0; i < std::min(most, searches.size()); ++i)
@@ -39,8 +39,8 @@ std::vector<Residency> Fastest(const LocalSearches& searches, size_t most) {
   return residencies;
 }
 
-/// The slower half is given up, again and again, and the others go on for twice as long. The
-/// fastest comes first.
+/// Gives up the slower half again and again; the others go on for twice as long. The fastest comes
+/// first in the end.
 void HalveSuccessively(int64_t steps, LocalSearches* searches) {
   for (size_t left = searches->size(); left > 0; left = left > 1 ? (left + 1) / 2 : 0, steps *= 2) {
     InParallel(left, [&](size_t i) { (*searches)[i]->Go(steps); });
@@ -48,7 +48,7 @@ void HalveSuccessively(int64_t steps, LocalSearches* searches) {
   }
 }
 
-/// What is packed: in how many seconds it ran the last time.
+/// A decision to pack, and its seconds once it is packed.
 struct Candidate {
   Decision decision;
   Lifetimes lives;
@@ -57,17 +57,17 @@ struct Candidate {
 
 class Refinement {
  public:
-  /// `room`: of the bytes, those for what is not resident.
-  Refinement(const Graph& graph, const Machine& machine, int64_t bytes, int64_t room,
+  /// `capacity`: the part of `bytes` beside state at home on the device.
+  Refinement(const Graph& graph, const Machine& machine, int64_t bytes, int64_t capacity,
              double seconds, const SearchOptions& options)
       : graph_(graph),
         machine_(machine),
         bytes_(bytes),
-        room_(room),
+        capacity_(capacity),
         seconds_(seconds),
         options_(options) {}
 
-  /// First as if tensors left whole; then what is found goes on, and they may leave in part.
+  /// First evicts tensors wholly, then goes on from the results with partial evictions.
   std::optional<Decision> Run(const std::vector<Residency>& starts, int64_t steps) {
     std::vector<Residency> found = SearchFrom(starts, steps, false);
     if (!options_.partial_eviction) return Pack(found);
@@ -79,12 +79,12 @@ class Refinement {
  private:
   static void LeaveInPart(Residency* residency) {
     for (size_t t = 0; t < residency->evictions.size(); ++t) {
-      for (Eviction& away : residency->evictions[t])
+      for (EvictionKind& away : residency->evictions[t])
         away = away == kEvicted ? kPartlyEvicted : away;
     }
   }
 
-  /// The fastest that are found from `starts`.
+  /// The fastest residencies found from `starts`.
   std::vector<Residency> SearchFrom(const std::vector<Residency>& starts, int64_t steps,
                                     bool parts) const {
     LocalSearches searches;
@@ -117,7 +117,7 @@ class Refinement {
     for (const Residency& residency : residencies) {
       for (const double part : kPartsFree) {
         if (part > 0 && !options_.slack) continue;
-        const auto free = static_cast<int64_t>(part * static_cast<double>(room_));
+        const auto free = static_cast<int64_t>(part * static_cast<double>(capacity_));
         std::optional<Decision> decision = LowerInTime(graph_, machine_, residency, bytes_ - free);
         if (!decision) continue;
         Lifetimes lives = FindLifetimes(graph_, *decision).value();
@@ -130,7 +130,7 @@ class Refinement {
   const Graph& graph_;
   const Machine& machine_;
   const int64_t bytes_;
-  const int64_t room_;
+  const int64_t capacity_;
   const double seconds_;  ///< to be beaten
   const SearchOptions options_;
   const LocalSearch::Judge by_estimate_ = [this](const Lifetimes& lives, const Decision& decision) {
@@ -144,8 +144,8 @@ std::optional<Decision> Refine(const Graph& graph, const Machine& machine, int64
                                const std::vector<Residency>& starts, int64_t steps, double seconds,
                                const SearchOptions& options) {
   if (starts.empty() || steps < kFewestSteps) return std::nullopt;
-  const int64_t room = bytes - cost::ResidentBytes(graph, starts.front().homes);
-  return Refinement(graph, machine, bytes, room, seconds, options).Run(starts, steps);
+  const int64_t capacity = bytes - cost::ResidentBytes(graph, starts.front().homes);
+  return Refinement(graph, machine, bytes, capacity, seconds, options).Run(starts, steps);
 }
 
 }  // namespace layrub::placement::search

@@ -13,15 +13,15 @@
 
 namespace layrub::placement::search {
 
-/// With fewer steps there is nothing to be won.
+/// With fewer steps a search cannot gain anything.
 inline constexpr int64_t kFewestSteps = 14;
 
-/// A decision that takes less than `seconds`, packed into `bytes` of the device, found by local
-/// searches that go by estimates: from `starts`, whose tensors leave whole; then from these and
-/// from what was found, with tensors that may leave in part. The searches share the steps by
+/// Looks for a decision that takes less than `seconds`, packed into `bytes` of the device. Local
+/// searches that go by estimates start from `starts`, evicting tensors wholly; then others start
+/// from these and from the results, and may evict tensors partly. The searches share `steps` by
 /// successive halving (Jamieson and Talwalkar, "Non-stochastic Best Arm Identification", 2016). The
-/// fastest results are packed with several parts of the room left free. Nothing if none is faster,
-/// or for fewer `steps` than kFewestSteps.
+/// fastest results are packed several times, with different parts of the capacity left free.
+/// Returns nothing if none is faster, or if `steps` is below kFewestSteps.
 std::optional<Decision> Refine(const Graph& graph, const Machine& machine, int64_t bytes,
                                const std::vector<Residency>& starts, int64_t steps, double seconds,
                                const SearchOptions& options);

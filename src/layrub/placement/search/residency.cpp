@@ -11,7 +11,7 @@ namespace layrub::placement::search {
 namespace {
 
 bool Touches(const Graph& graph, const Run& run, TensorId t) {
-  return !run.recompute || TouchedAgain(graph, FormOf(graph, run), t);
+  return !run.recompute || TouchedByRecomputation(graph, VariantOf(graph, run), t);
 }
 
 /// Adds to `gone` the recomputations whose outputs nobody reads before they are written again.
@@ -21,27 +21,28 @@ void FindUnneeded(const Graph& graph, const std::vector<Run>& runs, std::vector<
   for (size_t r = runs.size(); r-- > 0;) {
     if ((*gone)[r]) continue;
     const Run& run = runs[r];
-    const Form& form = FormOf(graph, run);
+    const Variant& variant = VariantOf(graph, run);
     (*gone)[r] = run.recompute &&
-                 std::none_of(form.writes.begin(), form.writes.end(),
+                 std::none_of(variant.writes.begin(), variant.writes.end(),
                               [&](TensorId t) { return Touches(graph, run, t) && needed[t]; });
     if ((*gone)[r]) continue;
-    for (const TensorId t : form.writes) {
+    for (const TensorId t : variant.writes) {
       if (Touches(graph, run, t) && !graph.tensors[t].is_state()) needed[t] = false;
     }
-    for (const TensorId t : form.reads) {
+    for (const TensorId t : variant.reads) {
       if (Touches(graph, run, t)) needed[t] = true;
     }
   }
 }
 
-/// Calls add(away) for the stretches between the uses that are left: away if some of it was.
+/// Calls add(away) for each eviction between the uses that remain. It is kNotEvicted only if all
+/// those that it joins are.
 template <typename Add>
-void Join(std::span<const Eviction> away, std::span<const Use> uses, const std::vector<bool>& gone,
-          const Add& add) {
+void Join(std::span<const EvictionKind> away, std::span<const Use> uses,
+          const std::vector<bool>& gone, const Add& add) {
   for (size_t i = 0; i < away.size();) {
     const size_t left = i;
-    Eviction joined = away[i];
+    EvictionKind joined = away[i];
     for (++i; i < away.size() && gone[uses[i].run]; ++i)
       joined = joined == kNotEvicted ? away[i] : joined;
     if (!gone[uses[left].run]) add(joined);
@@ -55,18 +56,18 @@ bool LeavesInPart(const Residency& residency, TensorId t, RunId after) {
   return LeavesInPart(residency.evictions[t][use - uses.begin()]);
 }
 
-/// Output pairs of run `r` whose input leaves after it, to come back from a copy made before.
-ShortList<AliasPair> OnCopied(const Residency& residency, RunId r,
-                              const std::vector<TensorDecision>& tensors) {
+/// Pairs of run `r` whose input is evicted after it and comes back from a copy made earlier.
+ShortList<AliasPair> AliasesOnCopiedInputs(const Residency& residency, RunId r,
+                                           const std::vector<TensorDecision>& tensors) {
   ShortList<AliasPair> pairs;
   for (const AliasPair& pair : residency.runs[r].aliases) {
-    const ShortList<Gap>& gaps = tensors[pair.input].gaps;
-    const auto gap =
-        std::find_if(gaps.begin(), gaps.end(), [r](const Gap& g) { return g.after == r; });
-    const bool copied = gap != gaps.end() && !gap->dropped &&
+    const ShortList<Eviction>& evictions = tensors[pair.input].evictions;
+    const auto eviction = std::find_if(evictions.begin(), evictions.end(),
+                                       [r](const Eviction& g) { return g.after == r; });
+    const bool copied = eviction != evictions.end() && !eviction->dropped &&
                         !LeavesInPart(residency, pair.input, r) &&
-                        !Saves(residency.uses[pair.input], residency.runs, gaps,
-                               static_cast<size_t>(gap - gaps.begin()));
+                        !Saves(residency.uses[pair.input], residency.runs, evictions,
+                               static_cast<size_t>(eviction - evictions.begin()));
     if (copied) pairs.push_back(pair);
   }
   return pairs;
@@ -76,15 +77,15 @@ ShortList<AliasPair> OnCopied(const Residency& residency, RunId r,
 
 Residency ResidencyOf(const Graph& graph, const Decision& decision) {
   UseLists uses = FindUses(graph, decision.runs);
-  Buckets<Eviction> away(uses.size(), [&](const auto& add) {
+  Buckets<EvictionKind> away(uses.size(), [&](const auto& add) {
     for (size_t t = 0; t < uses.size(); ++t) {
       if (IsResident(graph.tensors[t], decision.tensors[t].home)) continue;
       if (!Materialised(graph.tensors[t], uses[t])) continue;
-      const ShortList<Gap>& gaps = decision.tensors[t].gaps;
-      const Gap* next = gaps.begin();
-      if (next != gaps.end() && next->after == kNone) ++next;
+      const ShortList<Eviction>& evictions = decision.tensors[t].evictions;
+      const Eviction* next = evictions.begin();
+      if (next != evictions.end() && next->after == kNone) ++next;
       for (const Use& use : uses[t]) {
-        const bool leaves = next != gaps.end() && next->after == use.run;
+        const bool leaves = next != evictions.end() && next->after == use.run;
         add(t, !leaves ? kNotEvicted : next->stays > 0 ? kPartlyEvicted : kEvicted);
         if (leaves) ++next;
       }
@@ -119,9 +120,10 @@ Residency WithoutRun(const Graph& graph, const Residency& residency, RunId run,
       }
     }
   });
-  less.evictions = Buckets<Eviction>(residency.evictions.size(), [&](const auto& add) {
+  less.evictions = Buckets<EvictionKind>(residency.evictions.size(), [&](const auto& add) {
     for (size_t t = 0; t < residency.evictions.size(); ++t)
-      Join(residency.evictions[t], residency.uses[t], gone, [&](Eviction away) { add(t, away); });
+      Join(residency.evictions[t], residency.uses[t], gone,
+           [&](EvictionKind away) { add(t, away); });
   });
   less.homes = residency.homes;
   less.host_bytes = residency.host_bytes;
@@ -138,12 +140,12 @@ Residency WithRun(const Graph& graph, const Residency& residency, RunId before, 
   Residency more{residency.runs, {}, {}, residency.homes, residency.host_bytes};
   more.runs.insert(more.runs.begin() + before, again);
   more.uses = FindUses(graph, more.runs);
-  more.evictions = Buckets<Eviction>(residency.evictions.size(), [&](const auto& add) {
+  more.evictions = Buckets<EvictionKind>(residency.evictions.size(), [&](const auto& add) {
     for (size_t t = 0; t < residency.evictions.size(); ++t) {
-      const std::span<const Eviction> away = residency.evictions[t];
+      const std::span<const EvictionKind> away = residency.evictions[t];
       const std::span<const Use> uses = more.uses[t];
       for (size_t i = 0; i < away.size(); ++i) {
-        // It has been used before it is once more: the operation has run.
+        // There is an earlier use, because the operation has run before.
         const bool splits = i + 1 < uses.size() && uses[i + 1].run == before;
         const bool anew = splits && !uses[i + 1].reads;
         add(t, anew ? std::max(away[i], kEvicted) : away[i]);
@@ -161,22 +163,22 @@ Decision Lower(const Graph& graph, const Residency& residency) {
   decision.host_bytes = residency.host_bytes;
   for (size_t t = 0; t < residency.evictions.size(); ++t) {
     const std::span<const Use> uses = residency.uses[t];
-    const std::span<const Eviction> away = residency.evictions[t];
+    const std::span<const EvictionKind> away = residency.evictions[t];
     TensorDecision& lowered = decision.tensors[t];
     lowered.home = residency.homes[t];
     const bool at_home = graph.tensors[t].is_state() && !away.empty();
-    if (at_home) lowered.gaps.push_back(FromTheStart(uses.front()));
+    if (at_home) lowered.evictions.push_back(FromTheStart(uses.front()));
     for (size_t i = 0; i + 1 < away.size(); ++i) {
       if (!away[i]) continue;
       const RunId after = uses[i].run, before = uses[i + 1].run;
       const bool dropped = IsDropped(residency, static_cast<TensorId>(t), i);
-      lowered.gaps.push_back({after, after, before, before, dropped});
+      lowered.evictions.push_back({after, after, before, before, dropped});
     }
     if (at_home || (graph.tensors[t].keep && !away.empty() && away.back()))
-      lowered.gaps.push_back(ToTheEnd(uses.back(), residency.runs));
+      lowered.evictions.push_back(ToTheEnd(uses.back(), residency.runs));
   }
   for (RunId r = 0; r < static_cast<RunId>(decision.runs.size()); ++r)
-    decision.runs[r].aliases = OnCopied(residency, r, decision.tensors);
+    decision.runs[r].aliases = AliasesOnCopiedInputs(residency, r, decision.tensors);
   policies::RunInPlace(graph, residency.uses, policies::InPlace::kAnyRole, &decision);
   return decision;
 }

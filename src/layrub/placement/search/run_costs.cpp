@@ -21,12 +21,12 @@ RunCosts::RunCosts(const Graph& graph, const Machine& machine, const Start& star
   FindChains();
 }
 
-int64_t RunCosts::Scratch(OpId o) const {
-  return ScratchBytes(graph_, FormOf(o), start_.decision.runs[o].scratch);
+int64_t RunCosts::Workspace(OpId o) const {
+  return WorkspaceBytes(graph_, VariantOf(o), start_.decision.runs[o].algorithm);
 }
 
-bool RunCosts::Touches(const Form& form, TensorId t, bool again) const {
-  return placed_[t] && (!again || TouchedAgain(graph_, form, t));
+bool RunCosts::Touches(const Variant& variant, TensorId t, bool again) const {
+  return placed_[t] && (!again || TouchedByRecomputation(graph_, variant, t));
 }
 
 void RunCosts::FindChains() {
@@ -38,7 +38,7 @@ void RunCosts::FindChains() {
   }
   for (size_t o = 0; o < graph_.ops.size(); ++o) chains_.push_back(Seconds(static_cast<OpId>(o)));
   for (OpId o = 0; o < FirstOp(graph_, Pass::kBackward); ++o) {
-    for (const TensorId t : FormOf(o).reads) {
+    for (const TensorId t : VariantOf(o).reads) {
       const OpId maker = start_.producers[t];
       if (!needed[t] && maker != kNone && maker < o) chains_[o] += chains_[maker];
     }

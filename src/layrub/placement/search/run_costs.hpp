@@ -7,38 +7,42 @@
 #include "layrub/placement/cost/machine.hpp"
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
-#include "layrub/placement/search/frugal_forms.hpp"
+#include "layrub/placement/search/frugal_variants.hpp"
 
 namespace layrub::placement::search {
 
-/// What the operations of a Start touch and take, in the forms chosen there. The graph and the
-/// Start have to live as long.
+/// What the operations of a Start touch and how long they take, in the variants chosen there. The
+/// graph and the Start must outlive it.
 class RunCosts {
  public:
   RunCosts(const Graph& graph, const Machine& machine, const Start& start);
 
-  const Form& FormOf(OpId o) const { return graph_.ops[o].forms[start_.decision.runs[o].form]; }
-  int64_t Scratch(OpId o) const;  ///< bytes of its workspace
+  const Variant& VariantOf(OpId o) const {
+    return graph_.ops[o].variants[start_.decision.runs[o].variant];
+  }
+  int64_t Workspace(OpId o) const;  ///< bytes of its workspace
   double Seconds(OpId o) const { return starts_[o + 1] - starts_[o]; }
 
-  /// When it begins if nothing ever waits; the number of operations: when all has ended.
+  /// When the operation begins if nothing ever waits. With the number of operations: when all have
+  /// ended.
   double StartOf(OpId o) const { return starts_[o]; }
   double Total() const { return starts_.back(); }
 
-  /// Seconds that a forward operation takes to run again with all that leads to it from what
-  /// backward needs anyway.
+  /// Seconds to recompute a forward operation, including all that has to be recomputed for it
+  /// because backward does not read it anyway.
   double Chain(OpId o) const { return chains_[o]; }
 
-  /// Whether running a form (`again`: once more) touches the bytes of `t`, if that has any but
-  /// state.
-  bool Touches(const Form& form, TensorId t, bool again) const;
+  /// Whether a run of `variant` (a recomputation if `again`) touches bytes of `t` that are not
+  /// state at home on the device.
+  bool Touches(const Variant& variant, TensorId t, bool again) const;
 
  private:
   void FindChains();
 
   const Graph& graph_;
   const Start& start_;
-  std::vector<bool> placed_;  ///< by tensor: it has bytes that are not state
+  std::vector<bool>
+      placed_;  ///< by tensor: it has bytes, and they are not state at home on the device
   std::vector<double> starts_;
   std::vector<double> chains_;
 };

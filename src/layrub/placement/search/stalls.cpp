@@ -8,7 +8,7 @@
 namespace layrub::placement::search {
 namespace {
 
-/// What has to have ended before a step begins: the step before it on its lane, and those that its
+/// The steps that must end before a step begins: the step before it on its lane, and those that its
 /// lane waits for in between.
 struct Causes {
   int32_t before = kNone;
@@ -63,8 +63,8 @@ std::vector<double> ReturnsByTensor(const Graph& graph, const Plan& plan,
   std::vector<double> returns = StallsByTensor(graph, plan, timeline);
   for (const Span& span : timeline.spans) {
     const Step& step = plan.steps[span.step];
-    if (!step.again) continue;
-    for (const TensorId t : graph.ops[step.op].forms[step.form].writes) {
+    if (!step.recompute) continue;
+    for (const TensorId t : graph.ops[step.op].variants[step.variant].writes) {
       returns[t] += span.end - span.begin;
     }
   }

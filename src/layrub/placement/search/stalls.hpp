@@ -7,12 +7,12 @@
 
 namespace layrub::placement::search {
 
-/// By tensor, the seconds for which operations waited because it was copied, in either direction;
-/// their sum is timeline.seconds less what the operations take. Where a copy waited for another
-/// one, the other one's time is the other tensor's. `timeline` is that of `plan`.
+/// By tensor, the seconds for which operations waited for copies of it, in either direction. Their
+/// sum is timeline.seconds less the seconds of the operations. If a copy waited for another copy,
+/// the time of the other one counts for the other tensor. `timeline` is that of `plan`.
 std::vector<double> StallsByTensor(const Graph& graph, const Plan& plan, const Timeline& timeline);
 
-/// By tensor, the seconds that bringing it back takes: its stalls, and what runs again to write it.
+/// By tensor, the seconds that its return takes: its stalls, and the recomputations that write it.
 std::vector<double> ReturnsByTensor(const Graph& graph, const Plan& plan, const Timeline& timeline);
 
 }  // namespace layrub::placement::search

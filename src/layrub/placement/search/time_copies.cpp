@@ -10,55 +10,58 @@ namespace layrub::placement::search {
 namespace {
 
 struct Copy {
-  Gap* gap;
+  Eviction* eviction;
   TensorId tensor;
-  int64_t range = 0;  ///< bytes of the device that the tensor gives back
+  int64_t range = 0;  ///< device bytes that the eviction gives back
 };
 
-/// In the order in which they are issued.
-std::vector<Copy> CopiesAway(const UseLists& uses, const Lifetimes& lives, Decision* decision) {
+/// The copies to the host, in the order in which they are issued.
+std::vector<Copy> OffloadCopies(const UseLists& uses, const Lifetimes& lives, Decision* decision) {
   std::vector<Copy> copies;
   const auto end = static_cast<RunId>(decision->runs.size());
-  for (size_t r = 0; r < lives.residences.size();) {
-    const TensorId t = lives.residences[r].tensor;
-    ShortList<Gap>& gaps = decision->tensors[t].gaps;
-    for (size_t i = 0; i < gaps.size(); ++i) {
-      if (gaps[i].after == kNone) continue;  // nothing before it
-      if (Saves(uses[t], decision->runs, gaps, i))
-        copies.push_back({&gaps[i], t, lives.residences[r].bytes - gaps[i].stays});
-      r += gaps[i].stays > 0 ? 2 : 1;
+  for (size_t r = 0; r < lives.intervals.size();) {
+    const TensorId t = lives.intervals[r].tensor;
+    ShortList<Eviction>& evictions = decision->tensors[t].evictions;
+    for (size_t i = 0; i < evictions.size(); ++i) {
+      if (evictions[i].after == kNone) continue;  // nothing before it
+      if (Saves(uses[t], decision->runs, evictions, i))
+        copies.push_back({&evictions[i], t, lives.intervals[r].bytes - evictions[i].stays});
+      r += evictions[i].stays > 0 ? 2 : 1;
     }
-    if (gaps.empty() || gaps.back().before != end) ++r;
+    if (evictions.empty() || evictions.back().before != end) ++r;
   }
-  std::stable_sort(copies.begin(), copies.end(),
-                   [](const Copy& a, const Copy& b) { return a.gap->after < b.gap->after; });
+  std::stable_sort(copies.begin(), copies.end(), [](const Copy& a, const Copy& b) {
+    return a.eviction->after < b.eviction->after;
+  });
   return copies;
 }
 
-/// In order of their use.
-std::vector<Copy> CopiesBack(Decision* decision) {
+/// The prefetches, in the order in which they are needed.
+std::vector<Copy> PrefetchCopies(Decision* decision) {
   std::vector<Copy> copies;
   const auto end = static_cast<RunId>(decision->runs.size());
   for (size_t t = 0; t < decision->tensors.size(); ++t) {
-    for (Gap& gap : decision->tensors[t].gaps) {
-      if (!gap.dropped && gap.before != end) copies.push_back({&gap, static_cast<TensorId>(t), 0});
+    for (Eviction& eviction : decision->tensors[t].evictions) {
+      if (!eviction.dropped && eviction.before != end)
+        copies.push_back({&eviction, static_cast<TensorId>(t), 0});
     }
   }
-  std::stable_sort(copies.begin(), copies.end(),
-                   [](const Copy& a, const Copy& b) { return a.gap->before < b.gap->before; });
+  std::stable_sort(copies.begin(), copies.end(), [](const Copy& a, const Copy& b) {
+    return a.eviction->before < b.eviction->before;
+  });
   return copies;
 }
 
-/// For each copy the latest run before which it may be issued so that this and all later ones are
-/// there in time.
+/// For each prefetch, the latest run before which it may be issued so that this and all later ones
+/// end in time.
 std::vector<RunId> Wanted(const Graph& graph, const Machine& machine,
                           const std::vector<double>& starts, const std::vector<Copy>& copies) {
   std::vector<RunId> wanted(copies.size());
   double link_free = std::numeric_limits<double>::max();
   for (size_t i = copies.size(); i-- > 0;) {
     const auto bytes =
-        static_cast<double>(graph.tensors[copies[i].tensor].bytes - copies[i].gap->stays);
-    link_free = std::min(link_free, starts[copies[i].gap->before]) -
+        static_cast<double>(graph.tensors[copies[i].tensor].bytes - copies[i].eviction->stays);
+    link_free = std::min(link_free, starts[copies[i].eviction->before]) -
                 (bytes / machine.link_up + machine.latency);
     const auto later = std::upper_bound(starts.begin(), starts.end(), link_free);
     wanted[i] = std::max<RunId>(0, static_cast<RunId>(later - starts.begin()) - 1);
@@ -68,50 +71,52 @@ std::vector<RunId> Wanted(const Graph& graph, const Machine& machine,
 
 }  // namespace
 
-bool Saves(std::span<const Use> uses, const std::vector<Run>& runs, const ShortList<Gap>& gaps,
-           size_t gap) {
-  if (gaps[gap].dropped || gaps[gap].after == kNone) return false;
-  size_t before = gap;
-  while (before > 0 && gaps[before - 1].dropped) --before;
+bool Saves(std::span<const Use> uses, const std::vector<Run>& runs,
+           const ShortList<Eviction>& evictions, size_t eviction) {
+  if (evictions[eviction].dropped || evictions[eviction].after == kNone) return false;
+  size_t before = eviction;
+  while (before > 0 && evictions[before - 1].dropped) --before;
   if (before == 0) return true;
-  const RunId saved = gaps[before - 1].after;
+  const RunId saved = evictions[before - 1].after;
   return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-    return use.writes && !runs[use.run].recompute && use.run > saved && use.run <= gaps[gap].after;
+    return use.writes && !runs[use.run].recompute && use.run > saved &&
+           use.run <= evictions[eviction].after;
   });
 }
 
-void HoldSaves(const Graph& graph, const Machine& machine, int64_t room, const UseLists& uses,
+void HoldSaves(const Graph& graph, const Machine& machine, int64_t capacity, const UseLists& uses,
                const Lifetimes& lives, std::vector<int64_t>* loads, Decision* decision) {
   const std::vector<double> starts = cost::RunStarts(graph, machine, decision->runs);
   double link_free = 0;
-  for (const Copy& copy : CopiesAway(uses, lives, decision)) {
-    Gap& gap = *copy.gap;
-    const auto bytes = static_cast<double>(graph.tensors[copy.tensor].bytes - gap.stays);
-    link_free =
-        std::max(link_free, starts[gap.after + 1]) + bytes / machine.link_down + machine.latency;
-    for (RunId next = gap.release + 1; next < gap.prefetch && starts[next] < link_free; ++next) {
-      if ((*loads)[next] + copy.range > room) break;
+  for (const Copy& copy : OffloadCopies(uses, lives, decision)) {
+    Eviction& eviction = *copy.eviction;
+    const auto bytes = static_cast<double>(graph.tensors[copy.tensor].bytes - eviction.stays);
+    link_free = std::max(link_free, starts[eviction.after + 1]) + bytes / machine.link_down +
+                machine.latency;
+    for (RunId next = eviction.release + 1; next < eviction.prefetch && starts[next] < link_free;
+         ++next) {
+      if ((*loads)[next] + copy.range > capacity) break;
       (*loads)[next] += copy.range;
-      gap.release = next;
+      eviction.release = next;
     }
   }
 }
 
-void FetchEarly(const Graph& graph, const Machine& machine, int64_t room,
+void FetchEarly(const Graph& graph, const Machine& machine, int64_t capacity,
                 const std::vector<int64_t>& run_loads, Decision* decision) {
-  const std::vector<Copy> copies = CopiesBack(decision);
+  const std::vector<Copy> copies = PrefetchCopies(decision);
   const std::vector<RunId> wanted =
       Wanted(graph, machine, cost::RunStarts(graph, machine, decision->runs), copies);
   LoadTree loads(run_loads);
   for (size_t i = 0; i < copies.size(); ++i) {
-    Gap& gap = *copies[i].gap;
-    const int64_t bytes = Aligned(graph.tensors[copies[i].tensor].bytes) - gap.stays;
-    const RunId latest = gap.prefetch;
-    const RunId first = std::max(wanted[i], gap.release + 1);
+    Eviction& eviction = *copies[i].eviction;
+    const int64_t bytes = Aligned(graph.tensors[copies[i].tensor].bytes) - eviction.stays;
+    const RunId latest = eviction.prefetch;
+    const RunId first = std::max(wanted[i], eviction.release + 1);
     if (first >= latest) continue;
-    const RunId full = loads.LastAbove(first, latest, room - bytes);
-    gap.prefetch = full == kNone ? first : full + 1;
-    loads.Add(gap.prefetch, latest, bytes);
+    const RunId full = loads.LastAbove(first, latest, capacity - bytes);
+    eviction.prefetch = full == kNone ? first : full + 1;
+    loads.Add(eviction.prefetch, latest, bytes);
   }
 }
 

@@ -14,23 +14,25 @@
 
 namespace layrub::placement::search {
 
-// When ranges are given back and copies issued. `loads`, by run, has the bytes on the device as the
-// gaps are, and is kept so; `room` is what there may be at most.
+// These functions choose when ranges are given back and copies issued. `loads` has, by run, the
+// bytes on the device under the current evictions, and is kept up to date; `capacity` is the most
+// that it may become.
 
-/// Whether gap number `gap` of the tensor whose uses these are copies its value to the host: it is
-/// offloaded, and no earlier gap has done so since the value was written.
-bool Saves(std::span<const Use> uses, const std::vector<Run>& runs, const ShortList<Gap>& gaps,
-           size_t gap);
+/// Whether eviction number `eviction` of a tensor copies its value to the host: it is not dropped,
+/// and no earlier eviction has copied the value since it was written. `uses` and `evictions` are
+/// those of the tensor.
+bool Saves(std::span<const Use> uses, const std::vector<Run>& runs,
+           const ShortList<Eviction>& evictions, size_t eviction);
 
-/// Has ranges that are given back at once held until their copies to the host have ended on
-/// `machine`, one after the other on the link, as far as `room` allows: otherwise who gets such a
-/// range waits. `lives` are those of the decision, `uses` those of its runs.
-void HoldSaves(const Graph& graph, const Machine& machine, int64_t room, const UseLists& uses,
+/// Holds evicted ranges until their copies to the host have ended on `machine`, one after the other
+/// on the link, as far as `capacity` allows. Otherwise, whoever gets such a range would wait.
+/// `lives` are the lifetimes of the decision, `uses` those of its runs.
+void HoldSaves(const Graph& graph, const Machine& machine, int64_t capacity, const UseLists& uses,
                const Lifetimes& lives, std::vector<int64_t>* loads, Decision* decision);
 
-/// Issues the copies back of all offloaded gaps as early as `machine` needs them, one after the
-/// other on the link, and as `room` allows, never later than they are.
-void FetchEarly(const Graph& graph, const Machine& machine, int64_t room,
+/// Issues all prefetches early enough to end in time on `machine`, one after the other on the link,
+/// as far as `capacity` allows, and never later than the decision says.
+void FetchEarly(const Graph& graph, const Machine& machine, int64_t capacity,
                 const std::vector<int64_t>& loads, Decision* decision);
 
 }  // namespace layrub::placement::search

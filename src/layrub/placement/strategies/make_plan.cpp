@@ -4,8 +4,8 @@
 
 #include "layrub/base/bytes.hpp"
 #include "layrub/base/text.hpp"
+#include "layrub/placement/cost/fastest_algorithms.hpp"
 #include "layrub/placement/cost/floor.hpp"
-#include "layrub/placement/cost/scratch.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
@@ -13,7 +13,8 @@
 namespace layrub {
 namespace {
 
-/// `what` is needed where there are `budget` bytes; `flag` would give it enough of them.
+/// The strategy needs `needed` bytes of `what`, but there are `budget`; `flag` would give it
+/// enough.
 Status DoesNotFit(const std::string& strategy, const std::string& what, int64_t needed,
                   int64_t budget, const std::string& flag) {
   return Status::DoesNotFit("strategy " + strategy + " needs " + FormatBytes(needed) + " (" +
@@ -28,7 +29,7 @@ Status CheckBudget(const Graph& graph, const Plan& plan, const Budget& budget) {
     return DoesNotFit(plan.strategy, "device memory" + where, needed, budget.device,
                       "its smallest budget is --device_memory");
   }
-  // A strategy that looks at its budget might take less of the host in more device memory.
+  // With more device memory, a strategy that looks at its budget might need less host memory.
   if (plan.host_bytes > budget.host)
     return DoesNotFit(plan.strategy, "host memory", plan.host_bytes, budget.host,
                       "it fits with --host_memory");
@@ -42,7 +43,7 @@ Status CheckBudget(const Graph& graph, const Plan& plan, const Budget& budget) {
 }
 
 /// "492 MiB: conv1/forward alone needs 199 MiB beside 293 MiB that always stay".
-std::string NoneBelow(const Graph& graph, const Budget& budget) {
+std::string DescribeFloor(const Graph& graph, const Budget& budget) {
   namespace cost = placement::cost;
   const bool leaves = budget.offload_state;
   const int64_t floor = leaves ? StateFloorBytes(graph) : FloorBytes(graph);
@@ -54,7 +55,7 @@ std::string NoneBelow(const Graph& graph, const Budget& budget) {
          " that always stay";
 }
 
-/// MakePlanOfAnySize of a valid graph.
+/// MakePlanOfAnySize for a graph that is known to be valid.
 Result<Plan> PlanBy(const std::string& strategy, const Graph& graph, const Machine& machine,
                     const Budget& budget, int64_t padding, const SearchOptions& options = {}) {
   const auto decide = placement::strategies::FindStrategy(strategy, options);
@@ -64,7 +65,7 @@ Result<Plan> PlanBy(const std::string& strategy, const Graph& graph, const Machi
   decision.value().host_bytes = placement::HostBytes(budget);
   Result<Plan> plan = placement::schedule::Schedule(graph, decision.value(), padding);
   if (!plan.ok()) return plan;
-  if (const auto faster = placement::cost::FreeWorkspaces(graph, machine, decision.value())) {
+  if (const auto faster = placement::cost::FasterAtSameSize(graph, machine, decision.value())) {
     Result<Plan> other = placement::schedule::Schedule(graph, *faster, padding);
     if (other.ok() && other.value().device_bytes <= plan.value().device_bytes) plan = other;
   }
@@ -98,10 +99,10 @@ Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& 
   const int64_t available = budget.device - budget.reserved;
   if (available < StateFloorBytes(graph) ||
       (available < FloorBytes(graph) && !budget.offload_state)) {
-    status.message += ", and no plan works below " + NoneBelow(graph, budget);
+    status.message += ", and no plan works below " + DescribeFloor(graph, budget);
     return status;
   }
-  // Strategies that search take their time: they are asked where no other helps.
+  // Strategies that search are slow, so they are tried only if no other fits.
   std::vector<std::string> fitting;
   for (const bool searches : {false, true}) {
     for (const std::string& other : StrategyNames()) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kAuto = "auto";
 
-/// Null when there is none of this name.
+/// Returns null if there is no policy of this name.
 const placement::policies::Policy* FindPolicy(const std::string& name) {
   const auto policies = placement::policies::Policies();
   const auto found = std::find_if(policies.begin(), policies.end(),

@@ -10,11 +10,12 @@
 
 namespace layrub::placement::strategies {
 
-/// Pure. If nothing that it would do fits the budget, the decision that needs the fewest bytes.
+/// A pure function. If none of its decisions fits the budget, returns the one that needs the fewest
+/// bytes.
 using Strategy = std::function<Result<Decision>(const Graph&, const Machine&, const Budget&)>;
 
-/// The strategy called `name`, a policy or auto, which searches with `options`; kInvalid listing
-/// the names there are.
+/// Returns the strategy called `name`: a policy, or auto, which searches with `options`. If there
+/// is none, returns kInvalid listing the names.
 Result<Strategy> FindStrategy(const std::string& name, const SearchOptions& options = {});
 
 }  // namespace layrub::placement::strategies

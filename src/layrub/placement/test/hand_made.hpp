@@ -34,33 +34,37 @@ class HandMade {
     return t;
   }
 
-  OpId Run(const std::string& name, Pass pass, std::vector<Form> forms,
+  OpId Run(const std::string& name, Pass pass, std::vector<Variant> variants,
            OpKind kind = OpKind::kCompute) {
     Op op;
     op.name = name;
     op.pass = pass;
     op.kind = kind;
-    op.forms = std::move(forms);
+    op.variants = std::move(variants);
     graph.ops.push_back(op);
     return static_cast<OpId>(graph.ops.size()) - 1;
   }
 
-  OpId Forward(const std::string& name, Form form) { return Run(name, Pass::kForward, {form}); }
-  OpId Backward(const std::string& name, Form form) { return Run(name, Pass::kBackward, {form}); }
+  OpId Forward(const std::string& name, Variant variant) {
+    return Run(name, Pass::kForward, {variant});
+  }
+  OpId Backward(const std::string& name, Variant variant) {
+    return Run(name, Pass::kBackward, {variant});
+  }
 
   Graph graph;
 };
 
-inline Form Uses(std::vector<TensorId> reads, std::vector<TensorId> writes,
-                 std::vector<AliasPair> may_alias = {}) {
-  Form form;
-  form.reads = std::move(reads);
-  form.writes = std::move(writes);
-  form.may_alias = std::move(may_alias);
-  return form;
+inline Variant Uses(std::vector<TensorId> reads, std::vector<TensorId> writes,
+                    std::vector<AliasPair> may_alias = {}) {
+  Variant variant;
+  variant.reads = std::move(reads);
+  variant.writes = std::move(writes);
+  variant.may_alias = std::move(may_alias);
+  return variant;
 }
 
-/// The steps of a plan as they stand in its text, without their numbers.
+/// The steps of a plan as in its text, without their numbers.
 inline std::vector<std::string> Steps(const Graph& graph, const Plan& plan) {
   std::vector<std::string> steps;
   const std::string text = ToText(plan, graph);

@@ -21,23 +21,25 @@ struct Mutation {
                    ///< tensor
     kWaitLater,    ///< the Wait `step` moves to just after `other`, the first step that it protects
     kOverlap,  ///< the Alloc `step` takes the offset of the Alloc `other`, whose range is live then
-    kRunLater,   ///< the repeated Run `step` moves to just after `other`, the first step that reads
-                 ///< what it brings back
-    kRunOther,   ///< the repeated Run `step` runs operation `other`, which brings none of it back
-    kShiftCopy,  ///< the copy in part `step` lies kAlignment bytes further on
-    kHalveCopy,  ///< the copy in part `step` ends in its middle
-    kBeginLater,   ///< the copy in part `step` begins kAlignment bytes further on
-    kKeepLess,     ///< the Free `step` keeps kAlignment bytes less, or, of as many, none
-    kKeepMore,     ///< the Free `step` keeps also the first bytes that `other` takes of its range
+    kRunLater,  ///< the recomputation `step` moves to just after `other`, the first step that reads
+                ///< what it restores
+    kRunOther,  ///< the recomputation `step` runs operation `other`, which restores none of that
+    kShiftCopy,    ///< the partial copy `step` is shifted by kAlignment bytes
+    kHalveCopy,    ///< the partial copy `step` ends in its middle
+    kBeginLater,   ///< the partial copy `step` begins kAlignment bytes later
+    kKeepLess,     ///< the Free `step` keeps kAlignment bytes less, or nothing if it keeps only as
+                   ///< many
+    kKeepMore,     ///< the Free `step` also keeps the first bytes that `other` takes of its range
     kSwapOffsets,  ///< the Allocs `step` and `other` swap their offsets; may well be harmless
   };
   Kind kind = Kind::kDrop;
   int32_t step = kNone;
   int32_t other = kNone;
-  bool needed = true;  ///< what an Offload no longer saves comes back from the host tier
+  bool needed = true;  ///< the bytes that an Offload no longer saves are prefetched later
 
-  /// Must a proof object to every plan mutated like this? (Provided that the plan is proved, has no
-  /// step too many, and keeps on the device and brings back no bytes that it does not need.)
+  /// Whether Check must object to every plan mutated like this, provided that it accepts the plan,
+  /// and that the plan has no needless step and neither keeps nor prefetches bytes that it does not
+  /// need.
   bool breaks() const { return needed && kind != Kind::kSwapOffsets; }
 };
 
@@ -50,28 +52,28 @@ inline std::optional<Lane> LaneOf(const Step& step) {
   return std::nullopt;
 }
 
-/// Does `step` need the range of `tensor` in `tier` to exist?
+/// Whether `step` needs the range of `tensor` in `tier` to exist.
 inline bool Uses(const Graph& graph, const Step& step, Tier tier, TensorId tensor) {
   if (IsCopy(step)) return step.tensor == tensor;
   if (tier != Tier::kDevice) return false;
   if (IsMove(step)) return step.tensor == tensor;
   if (step.kind == StepKind::kAlias) return step.on == tensor;
   if (step.kind != StepKind::kRun) return false;
-  const Form& form = graph.ops[step.op].forms[step.form];
-  if (step.again && !TouchedAgain(graph, form, tensor)) return false;
+  const Variant& variant = graph.ops[step.op].variants[step.variant];
+  if (step.recompute && !TouchedByRecomputation(graph, variant, tensor)) return false;
   const auto has = [tensor](const std::vector<TensorId>& ids) {
     return std::find(ids.begin(), ids.end(), tensor) != ids.end();
   };
-  return has(form.reads) || has(form.writes) ||
-         (!form.scratch.empty() && form.scratch[step.scratch].tensor == tensor);
+  return has(variant.reads) || has(variant.writes) ||
+         (!variant.algorithms.empty() && variant.algorithms[step.algorithm].workspace == tensor);
 }
 
-/// The step takes bytes of the device for its tensor, from its offset on.
+/// Whether the step takes device bytes for its tensor at its offset.
 inline bool TakesDevice(const Step& step) {
   return (step.kind == StepKind::kAlloc && step.tier == Tier::kDevice) || IsMove(step);
 }
 
-/// Where on the device the tensor of step `index` is before that step.
+/// The device offset of the tensor of step `index` before that step.
 inline int64_t OffsetAt(const Plan& plan, int32_t index) {
   TensorId tensor = plan.steps[index].tensor;
   while (--index >= 0) {
@@ -107,8 +109,8 @@ inline Plan Without(const Plan& plan, int32_t index) {
   return result;
 }
 
-/// `plan` with the step at index `from` moved so that its index is `to`; what is between moves over
-/// by one. It then belongs to the pass of the step whose place it took.
+/// `plan` with the step at index `from` moved to index `to`; the steps between move by one. The
+/// step then belongs to the pass of the step whose place it took.
 inline Plan Moved(const Plan& plan, int32_t from, int32_t to) {
   Plan result = plan;
   const auto begin = result.steps.begin();
@@ -175,11 +177,11 @@ inline Plan Apply(const Plan& plan, const Mutation& mutation) {
 
 namespace mutate {
 
-/// What step `index`, an operation's, writes on bytes that held nothing before.
+/// The tensors that step `index`, a Run, writes to bytes that held nothing before.
 inline std::vector<TensorId> BroughtBack(const Graph& graph, const Plan& plan, int32_t index) {
   const Step& run = plan.steps[index];
   std::vector<TensorId> fresh;
-  for (const TensorId tensor : graph.ops[run.op].forms[run.form].writes) {
+  for (const TensorId tensor : graph.ops[run.op].variants[run.variant].writes) {
     int32_t before = index - 1;
     const auto binds = [&](const Step& step) {
       return step.tensor == tensor && step.tier == Tier::kDevice &&
@@ -195,7 +197,7 @@ inline std::vector<TensorId> BroughtBack(const Graph& graph, const Plan& plan, i
   return fresh;
 }
 
-/// The mutations of the repeated Run, step `index`.
+/// The mutations of step `index`, a recomputation.
 inline std::vector<Mutation> OfRecompute(const Graph& graph, const Plan& plan, int32_t index) {
   const std::vector<TensorId> fresh = BroughtBack(graph, plan, index);
   const auto any = [&fresh](const auto& condition) {
@@ -210,22 +212,22 @@ inline std::vector<Mutation> OfRecompute(const Graph& graph, const Plan& plan, i
     const Step& step = plan.steps[i];
     if (step.kind != StepKind::kRun && !IsOffload(step)) continue;
     if (any([&](TensorId t) {
-          return step.kind == StepKind::kRun ? has(graph.ops[step.op].forms[step.form].reads, t)
-                                             : step.tensor == t;
+          return step.kind == StepKind::kRun
+                     ? has(graph.ops[step.op].variants[step.variant].reads, t)
+                     : step.tensor == t;
         }))
       all.push_back({Mutation::Kind::kRunLater, index, i});
   }
   const auto ops = static_cast<OpId>(graph.ops.size());
   const OpId next = (plan.steps[index].op + 1) % ops;
-  const std::vector<Form>& forms = graph.ops[next].forms;
-  if (!all.empty() && !any([&](TensorId t) { return has(forms[0].writes, t); }))
+  const std::vector<Variant>& variants = graph.ops[next].variants;
+  if (!all.empty() && !any([&](TensorId t) { return has(variants[0].writes, t); }))
     all.push_back({Mutation::Kind::kRunOther, index, next});
   return all;
 }
 
-/// The first byte that is needed of what the Offload `last` saves: Prefetches begin there at the
-/// earliest, or it is left where it is. All is said to be needed where
-/// nothing comes back: then the Offload is a step too many.
+/// The first byte of the Offload `last` that a later Prefetch reads. 0 if nothing is prefetched
+/// from it: then the Offload is a needless step.
 inline int64_t FirstNeeded(const Plan& plan, int32_t last) {
   const TensorId tensor = plan.steps[last].tensor;
   std::optional<int64_t> first;
@@ -239,8 +241,8 @@ inline int64_t FirstNeeded(const Plan& plan, int32_t last) {
   return 0;
 }
 
-/// The mutations of step `index`, which copies a tensor in part. Of what an Offload saves, the
-/// first bytes may not be missed: no Prefetch brings them back.
+/// The mutations of step `index`, a partial copy. If no Prefetch reads the first bytes that an
+/// Offload saves, they may be left out.
 inline std::vector<Mutation> OfCopy(const Plan& plan, int32_t index) {
   std::vector<Mutation> all{{Mutation::Kind::kShiftCopy, index, kNone},
                             {Mutation::Kind::kHalveCopy, index, kNone}};
@@ -273,14 +275,14 @@ inline std::vector<Mutation> OfPart(const Graph& graph, const Plan& plan, int32_
 
 }  // namespace mutate
 
-/// Every mutation of a proved `plan`, in order of steps: each step that does something is dropped,
-/// but for Moves, without which some plans do; each Free, Wait, Alloc, Move and copy in part is
-/// moved, and each part made longer or shorter, as far as it takes to do harm. Quadratic in the
-/// longest life of a tensor: for small plans.
+/// Every mutation of a correct `plan`, in order of steps: each step that has an effect is dropped,
+/// except for Moves, which some plans do not need; each Free, Wait, Alloc, Move and partial copy is
+/// moved, and each part made longer or shorter, as far as needed to do harm. Quadratic in the
+/// longest life of a tensor, so for small plans.
 inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
   using Kind = Mutation::Kind;
   std::vector<Mutation> all;
-  std::vector<int32_t> live;  // of each tensor on the device, the step that put it where it is
+  std::vector<int32_t> live;  // by tensor on the device: the step that put it at its offset
   int32_t last_alloc = kNone;
   for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
     const Step& step = plan.steps[i];
@@ -288,7 +290,7 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
     const auto append = [&all](const std::vector<Mutation>& more) {
       all.insert(all.end(), more.begin(), more.end());
     };
-    const auto forget = [&] {  // where the tensor has been so far
+    const auto forget = [&] {  // the step that put the tensor at its offset so far
       std::erase_if(live, [&](int32_t alloc) {
         return plan.steps[alloc].tensor == step.tensor && plan.steps[alloc].tier == step.tier;
       });
@@ -325,7 +327,7 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
       int32_t use = i - 1;
       while (use >= 0 && !mutate::Uses(graph, plan.steps[use], step.tier, step.tensor)) --use;
       if (use >= 0) all.push_back({Kind::kFreeEarlier, i, use});
-    } else if (step.again) {
+    } else if (step.recompute) {
       append(mutate::OfRecompute(graph, plan, i));
     } else if (step.kind == StepKind::kWait) {
       const int32_t end = static_cast<int32_t>(plan.steps.size());

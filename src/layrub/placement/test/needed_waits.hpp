@@ -15,7 +15,7 @@
 
 namespace layrub::testing {
 
-/// What the Waits immediately before step `index` wait for, as text.
+/// The steps that the Waits immediately before step `index` wait for, as text.
 inline std::vector<std::string> WaitsBefore(const Graph& graph, const Plan& plan, size_t index) {
   const std::vector<std::string> steps = Steps(graph, plan);
   std::vector<std::string> waits;
@@ -24,7 +24,7 @@ inline std::vector<std::string> WaitsBefore(const Graph& graph, const Plan& plan
   return waits;
 }
 
-/// `plan` is proved and gives the right values, and each of its Waits is missed.
+/// Expects that `plan` passes Check, gives the right values, and needs each of its Waits.
 inline void ExpectRight(const Graph& graph, const Plan& plan) {
   EXPECT_EQ(Join(Check(graph, plan)), "");
   for (uint64_t seed = 0; seed < 100; ++seed) EXPECT_EQ(Replay(graph, plan, seed), "");

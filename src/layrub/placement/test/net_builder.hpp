@@ -14,7 +14,7 @@ namespace layrub::testing {
 
 using Ids = std::vector<TensorId>;
 
-/// One version of a blob (or one branch of a Split): what a layer takes and gives.
+/// One version of a blob, or one branch of a Split: an input or output of a layer.
 struct Value {
   TensorId data = kNone;
   TensorId diff = kNone;  // created by the backward that writes it
@@ -22,13 +22,13 @@ struct Value {
   bool trained = true;      // a gradient is wanted
   bool taken = false;       // some layer has taken it
   bool sole_owner = true;   // false for the branches of a Split
-  bool disposable = false;  // its maker's backward has a form that does not read it
+  bool disposable = false;  // its maker's backward has a variant that does not read it
   bool overwritten = false;
   bool in_place = false;  // a later version of its input's blob
 };
 
-/// Makes up a net layer by layer; a layer adds its forward operation at once and leaves a function
-/// that adds its backward. See RandomGraph.
+/// Makes up a net layer by layer. A layer adds its forward operation at once, and leaves a function
+/// that adds its backward later. See RandomGraph.
 class NetBuilder {
  public:
   explicit NetBuilder(uint64_t seed) : random_(seed) {}
@@ -49,11 +49,11 @@ class NetBuilder {
   size_t NewValue(const std::string& name, int64_t bytes);
   size_t NextVersion(size_t input, const std::string& name);
   TensorId Diff(size_t value, const std::string& layer);
-  Form MakeForm(const std::string& name, Ids reads, Ids writes);
-  void AllowAliases(Form* form, int percent);
-  void AddScratch(Form* form, const std::string& layer);
+  Variant MakeVariant(const std::string& name, Ids reads, Ids writes);
+  void AllowAliases(Variant* variant, int percent);
+  void AddWorkspace(Variant* variant, const std::string& layer);
   void AddOp(const std::string& name, Pass pass, OpKind kind, bool repeatable,
-             std::vector<Form> forms);
+             std::vector<Variant> variants);
   bool Fill(const std::string& layer, const std::vector<size_t>& outputs);
 
   // Layers.

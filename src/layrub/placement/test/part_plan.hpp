@@ -12,7 +12,7 @@
 
 namespace layrub::testing {
 
-/// x (1000 bytes) is made, then y (768), z (256) of y, and x is read with z. w (256) persists.
+/// Writes x (1000 bytes), then y (768), then z (256) from y, and reads x with z. w (256) is state.
 inline Graph PartNet() {
   GraphWriter net;
   const TensorId w = net.Add("w", 256, Role::kParameter, Life::kState);
@@ -31,18 +31,18 @@ struct PartChoices {
   using Copies = std::vector<std::pair<int64_t, int64_t>>;  ///< offsets and bytes
   using Steps = std::function<void(PlanWriter*)>;
 
-  int64_t first_at = 256;  ///< where x is made
+  int64_t first_at = 256;  ///< where x is written first
   int64_t kept = 256;      ///< how much of it stays
   int64_t whole_at = 256;  ///< where x is whole again
-  int64_t lacks = kNone;   ///< from which byte on it lacks some until then; kNone: from `kept`
+  int64_t lacks = kNone;   ///< the first byte that it lacks until then; kNone: `kept`
   int64_t y_at = 512;
   Copies saved = {{256, 744}};
   Copies loaded = {{256, 744}};
-  bool waits_for_save = true;         ///< before y is made
+  bool waits_for_save = true;         ///< the offload ends before y is written
   Steps keep = nullptr;               ///< in place of the Free that keeps a part
-  Steps meanwhile = nullptr;          ///< when there is a part
-  Steps before_whole = nullptr;       ///< when y has gone
-  Steps before_load = nullptr;        ///< when x is whole, but has not come back
+  Steps meanwhile = nullptr;          ///< while there is a part
+  Steps before_whole = nullptr;       ///< after y is freed
+  Steps before_load = nullptr;        ///< when x has its whole range, but has not been prefetched
   Steps after_load = nullptr;         ///< before x is read
   Steps at_the_end = nullptr;         ///< in place of the Frees of x
   int64_t device_bytes = 1536 + 256;  ///< z lies in the last 256
@@ -88,7 +88,7 @@ inline Plan PartPlan(const Graph& graph, const PartChoices& choices = {}) {
   return p.plan;
 }
 
-/// The same, where the part goes to bytes of which it leaves some before y is made.
+/// The same, but the part moves to an overlapping range before y is written.
 inline Plan MovedPartPlan(const Graph& graph, PartChoices choices = {}) {
   choices.first_at = 512;
   choices.kept = 512;

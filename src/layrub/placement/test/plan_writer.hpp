@@ -12,7 +12,8 @@
 
 namespace layrub::testing {
 
-/// Writes a plan by hand, by name. Each call appends one step and returns its number.
+/// Writes a plan by hand, naming tensors and operations. Each call appends one step and returns its
+/// number.
 class PlanWriter {
  public:
   PlanWriter(const Graph& graph, int64_t device_bytes, int64_t host_bytes) : graph_(graph) {
@@ -24,7 +25,7 @@ class PlanWriter {
   void Home(const std::string& tensor, int64_t offset, Tier tier = Tier::kDevice) {
     plan.homes.push_back({Find(tensor), tier, offset});
   }
-  /// `begin`: the bytes before are there.
+  /// `begin`: the tensor has the bytes before already.
   int32_t Alloc(const std::string& tensor, int64_t offset, Tier tier = Tier::kDevice,
                 int64_t begin = 0) {
     return Append({.kind = StepKind::kAlloc,
@@ -38,7 +39,7 @@ class PlanWriter {
     return Append(
         {.kind = StepKind::kFree, .tier = tier, .tensor = Find(tensor), .end = Bytes(tensor)});
   }
-  /// Frees bytes [begin, end) alone.
+  /// Frees only bytes [begin, end).
   int32_t Free(const std::string& tensor, int64_t begin, int64_t end, Tier tier = Tier::kDevice) {
     const int32_t step = Free(tensor, tier);
     plan.steps[step].begin = begin;
@@ -52,7 +53,7 @@ class PlanWriter {
   int32_t Alias(const std::string& tensor, const std::string& on) {
     return Append({.kind = StepKind::kAlias, .tensor = Find(tensor), .on = Find(on)});
   }
-  /// From byte `begin` on `bytes` of them, or, where that is 0, all.
+  /// Copies `bytes` bytes from `begin` on; 0 means all.
   int32_t Offload(const std::string& tensor, int64_t begin = 0, int64_t bytes = 0) {
     return Copy(Lane::kSave, Tier::kDevice, Tier::kHost, tensor, begin, bytes);
   }
@@ -67,14 +68,14 @@ class PlanWriter {
   int32_t Wait(Lane lane, int32_t step) {
     return Append({.kind = StepKind::kWait, .lane = lane, .step = step});
   }
-  int32_t Run(const std::string& name, int32_t form = 0, int32_t scratch = 0) {
+  int32_t Run(const std::string& name, int32_t variant = 0, int32_t algorithm = 0) {
     const auto op = std::find_if(graph_.ops.begin(), graph_.ops.end(),
                                  [&](const Op& candidate) { return candidate.name == name; });
     return Append({.kind = StepKind::kRun,
                    .lane = op->kind == OpKind::kFeed ? Lane::kLoad : Lane::kCompute,
                    .op = static_cast<OpId>(op - graph_.ops.begin()),
-                   .form = form,
-                   .scratch = scratch});
+                   .variant = variant,
+                   .algorithm = algorithm});
   }
   /// The next step is the first of the pass after `pass`.
   void EndPass(Pass pass) {
@@ -120,15 +121,15 @@ struct GraphWriter {
     graph.tensors.push_back({name, bytes, role, life, keep, kNone});
     return static_cast<TensorId>(graph.tensors.size() - 1);
   }
-  Form& Add(const std::string& name, Pass pass, OpKind kind, std::vector<TensorId> reads,
-            std::vector<TensorId> writes, std::vector<AliasPair> may_alias = {}) {
-    Form form;
-    form.name = "default";
-    form.reads = std::move(reads);
-    form.writes = std::move(writes);
-    form.may_alias = std::move(may_alias);
-    graph.ops.push_back({name, pass, kind, false, {form}});
-    return graph.ops.back().forms.back();
+  Variant& Add(const std::string& name, Pass pass, OpKind kind, std::vector<TensorId> reads,
+               std::vector<TensorId> writes, std::vector<AliasPair> may_alias = {}) {
+    Variant variant;
+    variant.name = "default";
+    variant.reads = std::move(reads);
+    variant.writes = std::move(writes);
+    variant.may_alias = std::move(may_alias);
+    graph.ops.push_back({name, pass, kind, false, {variant}});
+    return graph.ops.back().variants.back();
   }
   Graph graph;
 };

@@ -18,7 +18,8 @@ namespace layrub::testing {
 using namespace placement;  // NOLINT(google-build-using-namespace): tests look inside
 namespace {
 
-/// In units of kAlignment: in less than this, what is away of a random graph rarely fits.
+/// In units of kAlignment. In less memory than this, the evicted tensors of a random graph rarely
+/// fit.
 constexpr int kMostHost = 30;
 
 class Dice {
@@ -29,12 +30,12 @@ class Dice {
   Decision Throw() {
     decision_.tensors.resize(graph_.tensors.size());
     for (TensorDecision& choice : decision_.tensors) choice.whole = Chance(5);
-    for (size_t op = 0; op < graph_.ops.size(); ++op) ChooseForm(static_cast<OpId>(op));
+    for (size_t op = 0; op < graph_.ops.size(); ++op) ChooseVariant(static_cast<OpId>(op));
     ChooseRecomputations();
     if (reckless_ && Chance(30)) RunAnythingAgain();
     uses_ = FindUses(graph_, decision_.runs);
     for (size_t id = 0; id < graph_.tensors.size(); ++id)
-      ChooseResidence(static_cast<TensorId>(id));
+      ChooseIntervals(static_cast<TensorId>(id));
     for (size_t run = 0; run < decision_.runs.size(); ++run) ChooseAliases(static_cast<RunId>(run));
     if (Chance(50)) decision_.host_bytes = kAlignment * Pick(0, kMostHost);
     return decision_;
@@ -45,19 +46,24 @@ class Dice {
     return std::uniform_int_distribution<int>(begin, end - 1)(random_);
   }
   bool Chance(int percent) { return Pick(0, 100) < percent; }
-  const Form& FormOf(const Run& run) const { return graph_.ops[run.op].forms[run.form]; }
-  const ShortList<Gap>& GapsOf(TensorId id) const { return decision_.tensors[id].gaps; }
+  const Variant& VariantOf(const Run& run) const {
+    return graph_.ops[run.op].variants[run.variant];
+  }
+  const ShortList<Eviction>& EvictionsOf(TensorId id) const {
+    return decision_.tensors[id].evictions;
+  }
 
-  void ChooseForm(OpId op) {
+  void ChooseVariant(OpId op) {
     Run choice;
     choice.op = op;
-    choice.form = Pick(0, static_cast<int>(graph_.ops[op].forms.size()));
-    const Form& form = FormOf(choice);
-    if (!form.scratch.empty()) choice.scratch = Pick(0, static_cast<int>(form.scratch.size()));
+    choice.variant = Pick(0, static_cast<int>(graph_.ops[op].variants.size()));
+    const Variant& variant = VariantOf(choice);
+    if (!variant.algorithms.empty())
+      choice.algorithm = Pick(0, static_cast<int>(variant.algorithms.size()));
     decision_.runs.push_back(choice);
   }
 
-  /// Drops tensors at any time, again and again, and brings them back when they are read.
+  /// Drops tensors at any time, any number of times, and restores them when they are read.
   void ChooseRecomputations() {
     const std::vector<Run> originals = std::exchange(decision_.runs, {});
     const std::vector<OpId> producers = policies::ProducersOfUnkept(graph_, originals);
@@ -66,10 +72,10 @@ class Dice {
     for (const Run& run : originals) {
       const size_t before = decision_.runs.size();
       const std::vector<bool> was_away = away;
-      policies::AppendReplay(graph_, originals, producers, FormOf(run).reads, &away,
+      policies::AppendReplay(graph_, originals, producers, VariantOf(run).reads, &away,
                              &decision_.runs);
       for (size_t again = before; again < decision_.runs.size(); ++again) {
-        for (TensorId id : FormOf(decision_.runs[again]).writes) {
+        for (TensorId id : VariantOf(decision_.runs[again]).writes) {
           if (was_away[id]) must_drop_.insert({id, static_cast<RunId>(again)});
         }
       }
@@ -89,13 +95,13 @@ class Dice {
     must_drop_.clear();
   }
 
-  void ChooseResidence(TensorId id) {
+  void ChooseIntervals(TensorId id) {
     const Tensor& tensor = graph_.tensors[id];
     TensorDecision& choice = decision_.tensors[id];
     if (tensor.is_state()) {
       choice.whole = false;
       choice.home = Chance(50) ? Tier::kHost : Tier::kDevice;
-      if (choice.home == Tier::kHost && !uses_[id].empty()) LeaveHome(uses_[id], &choice.gaps);
+      if (choice.home == Tier::kHost && !uses_[id].empty()) LeaveHome(uses_[id], &choice.evictions);
       return;
     }
     if (!Materialised(tensor, uses_[id])) {
@@ -103,47 +109,48 @@ class Dice {
       return;
     }
     if (choice.whole && !reckless_) return;
-    ChooseGaps(id);
+    ChooseEvictions(id);
     if (tensor.keep && !choice.whole && Chance(50))
-      choice.gaps.push_back(ToTheEnd(uses_[id].back(), decision_.runs));
+      choice.evictions.push_back(ToTheEnd(uses_[id].back(), decision_.runs));
   }
 
-  /// Between the first and the last of them, only over the link.
-  void LeaveHome(std::span<const Use> uses, ShortList<Gap>* gaps) {
-    Gap first = FromTheStart(uses.front()), last = ToTheEnd(uses.back(), decision_.runs);
+  /// Evicts state at home off the device: before its first use, after its last one, and perhaps in
+  /// between. It is always copied, never dropped.
+  void LeaveHome(std::span<const Use> uses, ShortList<Eviction>* evictions) {
+    Eviction first = FromTheStart(uses.front()), last = ToTheEnd(uses.back(), decision_.runs);
     first.prefetch = Pick(0, first.before + 1);
     last.release = Pick(last.after, last.before);
-    gaps->push_back(first);
+    evictions->push_back(first);
     for (size_t i = 1; i < uses.size(); ++i) {
       const RunId after = uses[i - 1].run, before = uses[i].run;
       const RunId release = Pick(after, before);
-      if (Chance(40)) gaps->push_back({after, release, Pick(release + 1, before + 1), before});
+      if (Chance(40)) evictions->push_back({after, release, Pick(release + 1, before + 1), before});
     }
-    gaps->push_back(last);
+    evictions->push_back(last);
   }
 
-  void ChooseGaps(TensorId id) {
+  void ChooseEvictions(TensorId id) {
     const Tensor& tensor = graph_.tensors[id];
     TensorDecision& choice = decision_.tensors[id];
     for (size_t i = 1; i < uses_[id].size(); ++i) {
       const RunId after = uses_[id][i - 1].run, before = uses_[id][i].run;
       const bool dropped = !uses_[id][i].reads || (reckless_ && Chance(1));
       if (dropped && tensor.keep && !reckless_ && LiesBetweenPasses(after, before)) continue;
-      // A copy of what was just computed again may be older, and all that is needed.
+      // The copy of a tensor that was just recomputed may be older, and is all that is needed.
       if (!dropped && must_drop_.count({id, after}) > 0) continue;
       if (must_drop_.count({id, before}) == 0 && !Chance(40)) continue;
       const RunId release = Pick(after, before);
-      Gap gap{after, release, Pick(release + 1, before + 1), before, dropped};
+      Eviction eviction{after, release, Pick(release + 1, before + 1), before, dropped};
       if (!dropped && !tensor.keep && tensor.bytes > kAlignment && Chance(30)) {
         const auto most = static_cast<int>((tensor.bytes - 1) / kAlignment);
-        gap.stays = kAlignment * Pick(1, most + 1);
+        eviction.stays = kAlignment * Pick(1, most + 1);
       }
-      choice.gaps.push_back(gap);
+      choice.evictions.push_back(eviction);
     }
   }
 
-  /// A pass ends after run `after` or a later one, and before run `before`. Recomputations belong
-  /// to the pass of the operation that follows.
+  /// Whether a pass ends at run `after` or later, and before run `before`. Recomputations belong to
+  /// the pass of the operation that follows.
   bool LiesBetweenPasses(RunId after, RunId before) const {
     const auto next = [this](RunId r) {
       while (decision_.runs[r].recompute) ++r;
@@ -152,20 +159,23 @@ class Dice {
     return next(after) != next(before);
   }
 
-  /// The bytes of `id` come to run `run` with no value in them.
+  /// Whether the bytes of `id` have no value when run `run` begins.
   bool BeginsAt(RunId run, TensorId id) const {
     if (uses_[id].front().run == run) return true;
-    return std::any_of(GapsOf(id).begin(), GapsOf(id).end(), [run](const Gap& gap) {
-      return gap.dropped && gap.before == run && gap.prefetch == run;
-    });
+    return std::any_of(
+        EvictionsOf(id).begin(), EvictionsOf(id).end(), [run](const Eviction& eviction) {
+          return eviction.dropped && eviction.before == run && eviction.prefetch == run;
+        });
   }
 
-  /// Run `run` uses the value of `id` up, and nothing else holds it or its bytes to the end.
+  /// Whether run `run` is the last use of the value of `id`, and nothing else holds it or its bytes
+  /// until the end.
   bool EndsAt(RunId run, TensorId id) const {
     if (uses_[id].back().run == run) return !graph_.tensors[id].keep;
-    return std::any_of(GapsOf(id).begin(), GapsOf(id).end(), [run](const Gap& gap) {
-      return gap.dropped && gap.after == run && gap.release == run;
-    });
+    return std::any_of(
+        EvictionsOf(id).begin(), EvictionsOf(id).end(), [run](const Eviction& eviction) {
+          return eviction.dropped && eviction.after == run && eviction.release == run;
+        });
   }
 
   bool IsSafe(RunId run, const AliasPair& pair) const {
@@ -180,7 +190,7 @@ class Dice {
   void ChooseAliases(RunId run) {
     std::set<TensorId> taken;
     Run& choice = decision_.runs[run];
-    for (const AliasPair& pair : FormOf(choice).may_alias) {
+    for (const AliasPair& pair : VariantOf(choice).may_alias) {
       const bool wanted = IsSafe(run, pair) ? Chance(70) : reckless_ && Chance(10);
       if (!wanted || taken.count(pair.input) > 0 || taken.count(pair.output) > 0) continue;
       taken.insert({pair.input, pair.output});
@@ -192,7 +202,7 @@ class Dice {
   std::mt19937_64 random_;
   bool reckless_;
   UseLists uses_;
-  std::set<std::pair<TensorId, RunId>> must_drop_;  // what that recomputation is for
+  std::set<std::pair<TensorId, RunId>> must_drop_;  // the tensors that this recomputation restores
   Decision decision_;
 };
 
@@ -202,7 +212,7 @@ Decision RandomDecision(const Graph& graph, uint64_t seed, bool reckless) {
   return Dice(graph, seed, reckless).Throw();
 }
 
-Decision IntoItsPeak(const Graph& graph, Decision decision) {
+Decision WithPackingIntoPeak(const Graph& graph, Decision decision) {
   const Result<Lifetimes> lives = FindLifetimes(graph, decision);
   if (lives.ok()) decision.enough_bytes = cost::PeakLiveBytes(lives.value(), decision.runs.size());
   decision.may_move = true;

@@ -10,18 +10,18 @@ namespace layrub::testing {
 
 using namespace placement;  // NOLINT(google-build-using-namespace): tests look inside
 
-/// A decision such as no strategy would take: any form, any scratch variant, any allowed alias
-/// whose input is used up, any tensor away from the device between any two uses, copied back as
-/// early or as late as it likes, whole or in part, or dropped as often as
-/// it likes and computed again when it is read, with all that this takes. Every recomputation is
-/// needed. With `reckless`, it also asks for aliases, whole residences, drops and recomputations
-/// without looking at what else is decided, so that Schedule may refuse.
+/// A decision that no strategy would make: any variant, any algorithm, any allowed alias whose
+/// input is used up, and any tensor evicted between any two uses, wholly or partly, copied back as
+/// early or as late as possible, or dropped any number of times and recomputed when it is read,
+/// with all that this takes. Every recomputation is needed. With `reckless`, it also has aliases,
+/// whole tensors, drops and recomputations that ignore the other choices, so Schedule may refuse
+/// it.
 Decision RandomDecision(const Graph& graph, uint64_t seed, bool reckless);
 
-/// `decision`, packed into the bytes that live at its peak, if Moves do that.
-Decision IntoItsPeak(const Graph& graph, Decision decision);
+/// Returns `decision` with packing set to reach its peak of live bytes, if Moves achieve that.
+Decision WithPackingIntoPeak(const Graph& graph, Decision decision);
 
-/// How many Moves a plan has.
+/// The number of Moves of a plan.
 int64_t MovesIn(const Plan& plan);
 
 }  // namespace layrub::testing

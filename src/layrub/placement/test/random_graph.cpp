@@ -51,51 +51,51 @@ TensorId NetBuilder::Diff(size_t value, const std::string& layer) {
   return of.diff;
 }
 
-Form NetBuilder::MakeForm(const std::string& name, Ids reads, Ids writes) {
-  Form form;
-  form.name = name;
-  for (TensorId id : reads) form.bytes_moved += static_cast<double>(BytesOf(id));
-  form.flops = form.bytes_moved * Pick(1, 100);
-  form.tf32 = Pick(0, 1) == 1;
-  form.reads = std::move(reads);
-  form.writes = std::move(writes);
-  return form;
+Variant NetBuilder::MakeVariant(const std::string& name, Ids reads, Ids writes) {
+  Variant variant;
+  variant.name = name;
+  for (TensorId id : reads) variant.bytes_moved += static_cast<double>(BytesOf(id));
+  variant.flops = variant.bytes_moved * Pick(1, 100);
+  variant.tf32 = Pick(0, 1) == 1;
+  variant.reads = std::move(reads);
+  variant.writes = std::move(writes);
+  return variant;
 }
 
 /// Any output may lie on any operand that is not state, not updated in place and not smaller.
-void NetBuilder::AllowAliases(Form* form, int percent) {
-  const auto updated = [form](TensorId id) {
-    return std::count(form->reads.begin(), form->reads.end(), id) > 0 &&
-           std::count(form->writes.begin(), form->writes.end(), id) > 0;
+void NetBuilder::AllowAliases(Variant* variant, int percent) {
+  const auto updated = [variant](TensorId id) {
+    return std::count(variant->reads.begin(), variant->reads.end(), id) > 0 &&
+           std::count(variant->writes.begin(), variant->writes.end(), id) > 0;
   };
-  for (TensorId output : form->writes) {
-    for (TensorId input : form->reads) {
+  for (TensorId output : variant->writes) {
+    for (TensorId input : variant->reads) {
       if (updated(input) || updated(output) || graph_.tensors[input].is_state()) continue;
       if (BytesOf(output) <= BytesOf(input) && Chance(percent))
-        form->may_alias.push_back({output, input});
+        variant->may_alias.push_back({output, input});
     }
   }
 }
 
-void NetBuilder::AddScratch(Form* form, const std::string& layer) {
+void NetBuilder::AddWorkspace(Variant* variant, const std::string& layer) {
   int64_t bytes = 0;
   for (int i = 0, n = Pick(0, 4); i < n; ++i) {
     TensorId id = kNone;
     if (i > 0 || Chance(50)) {
       bytes += Pick(1, 3000);
-      id = Add(layer + ":scratch" + std::to_string(i), bytes, Role::kScratch);
+      id = Add(layer + ":workspace" + std::to_string(i), bytes, Role::kWorkspace);
     }
-    form->scratch.push_back({id, 1e-3 / (i + 1), Chance(70)});
+    variant->algorithms.push_back({id, 1e-3 / (i + 1), Chance(70)});
   }
 }
 
 void NetBuilder::AddOp(const std::string& name, Pass pass, OpKind kind, bool repeatable,
-                       std::vector<Form> forms) {
-  graph_.ops.push_back({name, pass, kind, repeatable, std::move(forms)});
+                       std::vector<Variant> variants) {
+  graph_.ops.push_back({name, pass, kind, repeatable, std::move(variants)});
 }
 
-/// Prepares the backward of a layer with these outputs: false if no gradient arrives at any of
-/// them; otherwise those that nobody has written are zeroed.
+/// Prepares the backward of a layer with these outputs. Returns false if no gradient arrives at any
+/// of them; otherwise zeroes those that nobody has written.
 bool NetBuilder::Fill(const std::string& layer, const std::vector<size_t>& outputs) {
   const auto arrives = [this](size_t value) { return values_[value].diff != kNone; };
   if (std::none_of(outputs.begin(), outputs.end(), arrives)) return false;
@@ -103,7 +103,7 @@ bool NetBuilder::Fill(const std::string& layer, const std::vector<size_t>& outpu
     if (arrives(value)) continue;
     const TensorId diff = Diff(value, layer + "/fill");
     AddOp(graph_.tensors[diff].name + "/fill", Pass::kBackward, OpKind::kFill, true,
-          {MakeForm("zero", {}, {diff})});
+          {MakeVariant("zero", {}, {diff})});
   }
   return true;
 }
@@ -128,7 +128,7 @@ size_t NetBuilder::Take(bool trained) {
   return chosen;
 }
 
-/// Blobs that the user asks for: the last version of some data and of some gradients.
+/// Marks blobs that the user asks for: the last version of some data and of some gradients.
 void NetBuilder::MarkKeep() {
   for (const Value& value : values_) {
     if (!value.overwritten && Chance(8)) graph_.tensors[value.data].keep = true;

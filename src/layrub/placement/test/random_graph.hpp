@@ -10,21 +10,21 @@
 
 namespace layrub::testing {
 
-/// A training iteration of a made-up net of about `layers` layers, the same for the same arguments:
-/// branches, views, in-place chains, several backward forms, shared weights, diffs that nobody
-/// reads or writes, layers without traits, scratch variants, empty tensors, updates. Fulfils
-/// Validate, and some form of every operation reads only versions that no later version of the blob
-/// overwrites, so that every strategy is applicable.
+/// A training iteration of a made-up net of about `layers` layers; the same arguments give the same
+/// net. It has branches, views, in-place chains, several backward variants, shared weights, diffs
+/// that nobody reads or writes, layers without traits, several algorithms, empty tensors and
+/// updates. It passes Validate, and every operation has a variant that reads no version overwritten
+/// by a later one of its blob, so every strategy is applicable.
 Graph RandomGraph(uint64_t seed, int layers);
 
-/// Shrinks by leaving out layers at the end.
+/// A rapidcheck generator of graphs; it shrinks them by leaving out layers at the end.
 rc::Gen<Graph> ArbitraryGraph();
 
 }  // namespace layrub::testing
 
 namespace layrub::placement {
 
-/// How rapidcheck prints a graph: its name, which tells the arguments of RandomGraph.
+/// Prints a graph for rapidcheck as its name, which tells the arguments of RandomGraph.
 void showValue(const Graph& graph, std::ostream& out);
 
 }  // namespace layrub::placement

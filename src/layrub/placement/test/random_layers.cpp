@@ -19,7 +19,7 @@ void NetBuilder::Source() {
     label_ = Add("label", Pick(1, 300), Role::kActivation, blobs_++);
     const bool fed = BytesOf(label_) % 2 == 0;
     AddOp("data/forward", Pass::kForward, fed ? OpKind::kFeed : OpKind::kCompute, false,
-          {MakeForm("default", {}, {values_[data].data, label_})});
+          {MakeVariant("default", {}, {values_[data].data, label_})});
   }
   loss_weight_ = AddState("loss.weight", 4, Role::kActivationGradient);
 }
@@ -38,20 +38,21 @@ void NetBuilder::Linear(const std::string& name) {
       weights_[Chance(70) ? weights_.size() - 1 : Pick(0, static_cast<int>(weights_.size()))];
   const size_t y = NewValue(name, Bytes());
   values_[y].disposable = true;
-  Form form = MakeForm("default", {values_[x].data, w.data}, {values_[y].data});
-  AddScratch(&form, name + "/forward");
-  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {form});
+  Variant variant = MakeVariant("default", {values_[x].data, w.data}, {values_[y].data});
+  AddWorkspace(&variant, name + "/forward");
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {variant});
   backward_.push_back([=, this] {
     if (!Fill(name, {y})) return;
-    Form form = MakeForm("default", {values_[x].data, values_[y].diff, w.data, w.diff}, {w.diff});
-    if (values_[x].trained) form.writes.push_back(Diff(x, name));
-    AllowAliases(&form, 60);
-    AddScratch(&form, name + "/backward");
-    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, Chance(50), {form});
+    Variant variant =
+        MakeVariant("default", {values_[x].data, values_[y].diff, w.data, w.diff}, {w.diff});
+    if (values_[x].trained) variant.writes.push_back(Diff(x, name));
+    AllowAliases(&variant, 60);
+    AddWorkspace(&variant, name + "/backward");
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, Chance(50), {variant});
   });
 }
 
-/// In place or not, with a choice of forms: from y, from x or from a saved mask.
+/// In place or not, with a choice of variants: from y, from x or from a saved mask.
 void NetBuilder::Activation(const std::string& name) {
   const size_t x = Take(true);
   const bool in_place =
@@ -61,28 +62,28 @@ void NetBuilder::Activation(const std::string& name) {
   const bool with_y = (in_place && !with_mask) || Chance(60);
   const bool with_x = (!with_y && !with_mask) || Chance(50);
   values_[y].disposable = with_mask || (with_x && !in_place);
-  Form form = MakeForm("default", {values_[x].data}, {values_[y].data});
-  AllowAliases(&form, in_place ? 100 : 60);
+  Variant variant = MakeVariant("default", {values_[x].data}, {values_[y].data});
+  AllowAliases(&variant, in_place ? 100 : 60);
   const TensorId mask =
       with_mask ? Add(name + ":mask", (BytesOf(values_[x].data) + 31) / 32, Role::kSaved) : kNone;
-  if (with_mask) form.writes.push_back(mask);
-  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, Chance(80), {form});
+  if (with_mask) variant.writes.push_back(mask);
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, Chance(80), {variant});
   backward_.push_back([=, this] {
     if (!Fill(name, {y})) return;
     const TensorId dy = values_[y].diff;
     Ids writes;
     if (values_[x].trained) writes.push_back(Diff(x, name));
-    std::vector<Form> forms;
-    if (with_y) forms.push_back(MakeForm("y", {values_[y].data, dy}, writes));
-    if (with_x) forms.push_back(MakeForm("x", {values_[x].data, dy}, writes));
-    if (with_mask) forms.push_back(MakeForm("mask", {mask, dy}, writes));
-    for (Form& choice : forms) AllowAliases(&choice, in_place ? 100 : 60);
-    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, forms);
+    std::vector<Variant> variants;
+    if (with_y) variants.push_back(MakeVariant("y", {values_[y].data, dy}, writes));
+    if (with_x) variants.push_back(MakeVariant("x", {values_[x].data, dy}, writes));
+    if (with_mask) variants.push_back(MakeVariant("mask", {mask, dy}, writes));
+    for (Variant& choice : variants) AllowAliases(&choice, in_place ? 100 : 60);
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, variants);
   });
 }
 
-/// Like BatchNorm: updates statistics in place, may run again without them or not at all, saves
-/// what its backward needs.
+/// Like BatchNorm: updates statistics in place, may be repeatable (without updating them) or not,
+/// and saves what its backward needs.
 void NetBuilder::Normalize(const std::string& name) {
   const size_t x = Take(true);
   const bool in_place =
@@ -92,20 +93,20 @@ void NetBuilder::Normalize(const std::string& name) {
   const TensorId spread = Add(name + ":spread", Pick(1, 300), Role::kSaved);
   const TensorId copy = Add(name + ":copy", BytesOf(values_[x].data), Role::kSaved);
   values_[y].disposable = true;
-  Form form = MakeForm("default", {values_[x].data, mean}, {values_[y].data});
-  AllowAliases(&form, in_place ? 100 : 60);
-  form.writes.insert(form.writes.end(), {mean, spread, copy});
-  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, Chance(60), {form});
+  Variant variant = MakeVariant("default", {values_[x].data, mean}, {values_[y].data});
+  AllowAliases(&variant, in_place ? 100 : 60);
+  variant.writes.insert(variant.writes.end(), {mean, spread, copy});
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, Chance(60), {variant});
   backward_.push_back([=, this] {
     if (!Fill(name, {y})) return;
     const TensorId dy = values_[y].diff;
     Ids writes;
     if (values_[x].trained) writes.push_back(Diff(x, name));
-    std::vector<Form> forms{MakeForm("copy", {copy, spread, dy}, writes),
-                            MakeForm("x", {values_[x].data, spread, dy}, writes),
-                            MakeForm("y", {values_[y].data, spread, dy}, writes)};
-    for (Form& choice : forms) AllowAliases(&choice, in_place ? 100 : 60);
-    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, forms);
+    std::vector<Variant> variants{MakeVariant("copy", {copy, spread, dy}, writes),
+                                  MakeVariant("x", {values_[x].data, spread, dy}, writes),
+                                  MakeVariant("y", {values_[y].data, spread, dy}, writes)};
+    for (Variant& choice : variants) AllowAliases(&choice, in_place ? 100 : 60);
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, variants);
   });
 }
 
@@ -120,23 +121,23 @@ void NetBuilder::Merge(const std::string& name) {
   values_[y].disposable = true;
   Ids reads;
   for (size_t x : inputs) reads.push_back(values_[x].data);
-  Form form = MakeForm("default", reads, {values_[y].data});
-  AllowAliases(&form, 50);
-  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {form});
+  Variant variant = MakeVariant("default", reads, {values_[y].data});
+  AllowAliases(&variant, 50);
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {variant});
   backward_.push_back([=, this] {
     if (!Fill(name, {y})) return;
-    Form form = MakeForm("default", {values_[y].diff}, {});
+    Variant variant = MakeVariant("default", {values_[y].diff}, {});
     for (size_t x : inputs) {
-      if (needs_inputs) form.reads.push_back(values_[x].data);
-      if (values_[x].trained) form.writes.push_back(Diff(x, name));
+      if (needs_inputs) variant.reads.push_back(values_[x].data);
+      if (values_[x].trained) variant.writes.push_back(Diff(x, name));
     }
-    AllowAliases(&form, 50);
-    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {form});
+    AllowAliases(&variant, 50);
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {variant});
   });
 }
 
-/// Forward a view; backward the sum of the branches' gradients, those that nobody wrote zeroed or
-/// left out.
+/// Like Split. Forward: a view. Backward: the sum of the branches' gradients; those that nobody
+/// wrote are zeroed or left out.
 void NetBuilder::Split(const std::string& name) {
   const size_t x = Take(true);
   std::vector<size_t> branches;
@@ -148,7 +149,7 @@ void NetBuilder::Split(const std::string& name) {
     branches.push_back(values_.size());
     values_.push_back(branch);
   }
-  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {MakeForm("view", {}, {})});
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {MakeVariant("view", {}, {})});
   const bool leave_out = Chance(50);
   backward_.push_back([=, this] {
     std::vector<size_t> summed = branches;
@@ -157,9 +158,9 @@ void NetBuilder::Split(const std::string& name) {
     if (summed.empty() || !values_[x].trained || !Fill(name, summed)) return;
     Ids reads;
     for (size_t branch : summed) reads.push_back(values_[branch].diff);
-    Form form = MakeForm("sum", reads, {Diff(x, name)});
-    AllowAliases(&form, 60);
-    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {form});
+    Variant variant = MakeVariant("sum", reads, {Diff(x, name)});
+    AllowAliases(&variant, 60);
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {variant});
   });
 }
 
@@ -167,28 +168,29 @@ void NetBuilder::Split(const std::string& name) {
 void NetBuilder::Slice(const std::string& name) {
   const size_t x = Take(true);
   std::vector<size_t> outputs;
-  Form form = MakeForm("default", {values_[x].data}, {});
+  Variant variant = MakeVariant("default", {values_[x].data}, {});
   for (int i = 0, n = Pick(2, 4); i < n; ++i) {
     outputs.push_back(NewValue(name + "." + std::to_string(i), BytesOf(values_[x].data) / n));
     values_[outputs.back()].disposable = true;
-    form.writes.push_back(values_[outputs.back()].data);
+    variant.writes.push_back(values_[outputs.back()].data);
   }
-  AllowAliases(&form, 30);
-  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {form});
+  AllowAliases(&variant, 30);
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {variant});
   backward_.push_back([=, this] {
     if (!values_[x].trained || !Fill(name, outputs)) return;
-    Form form = MakeForm("default", {}, {});
-    for (size_t y : outputs) form.reads.push_back(values_[y].diff);
-    form.writes = {Diff(x, name)};
-    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {form});
+    Variant variant = MakeVariant("default", {}, {});
+    for (size_t y : outputs) variant.reads.push_back(values_[y].diff);
+    variant.writes = {Diff(x, name)};
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {variant});
   });
 }
 
 /// Like Flatten: input and output are the same bytes, so neither operation has operands.
 void NetBuilder::View(const std::string& name) {
-  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {MakeForm("view", {}, {})});
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {MakeVariant("view", {}, {})});
   backward_.push_back([=, this] {
-    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {MakeForm("view", {}, {})});
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true,
+          {MakeVariant("view", {}, {})});
   });
 }
 
@@ -197,18 +199,18 @@ void NetBuilder::Untyped(const std::string& name) {
   const size_t x = Take(true);
   const size_t y = NewValue(name, Bytes());
   const bool changes_x = values_[x].sole_owner && values_[x].trained && Chance(50);
-  Form form = MakeForm("default", {values_[x].data}, {values_[y].data});
-  if (changes_x) form.writes.push_back(values_[x].data);
-  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, false, {form});
+  Variant variant = MakeVariant("default", {values_[x].data}, {values_[y].data});
+  if (changes_x) variant.writes.push_back(values_[x].data);
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, false, {variant});
   const bool changes_dy = Chance(30);
   backward_.push_back([=, this] {
     if (!Fill(name, {y})) return;
     const Value& out = values_[y];
-    Form form = MakeForm("default", {values_[x].data, out.data, out.diff}, {});
-    if (changes_x) form.writes.push_back(values_[x].data);
-    if (changes_dy) form.writes.push_back(out.diff);
-    if (values_[x].trained) form.writes.push_back(Diff(x, name));
-    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, false, {form});
+    Variant variant = MakeVariant("default", {values_[x].data, out.data, out.diff}, {});
+    if (changes_x) variant.writes.push_back(values_[x].data);
+    if (changes_dy) variant.writes.push_back(out.diff);
+    if (values_[x].trained) variant.writes.push_back(Diff(x, name));
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, false, {variant});
   });
 }
 
@@ -219,12 +221,12 @@ void NetBuilder::Loss(const std::string& name) {
   graph_.tensors[values_[y].data].keep = true;
   const TensorId saved = Add(name + ":prob", BytesOf(values_[x].data), Role::kSaved);
   AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true,
-        {MakeForm("default", {values_[x].data, label_}, {values_[y].data, saved})});
+        {MakeVariant("default", {values_[x].data, label_}, {values_[y].data, saved})});
   backward_.push_back([=, this] {
     if (!values_[x].trained) return;
-    Form form = MakeForm("default", {saved, label_, loss_weight_}, {Diff(x, name)});
-    AllowAliases(&form, 60);
-    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {form});
+    Variant variant = MakeVariant("default", {saved, label_, loss_weight_}, {Diff(x, name)});
+    AllowAliases(&variant, 60);
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {variant});
   });
 }
 
@@ -233,15 +235,15 @@ void NetBuilder::Accuracy(const std::string& name) {
   const size_t x = Take(true);
   const TensorId y = Add(name, 4, Role::kActivation, blobs_++);
   graph_.tensors[y].keep = Chance(70);
-  Form form = MakeForm("default", {values_[x].data, label_}, {y});
-  AddScratch(&form, name);
-  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, Chance(50), {form});
+  Variant variant = MakeVariant("default", {values_[x].data, label_}, {y});
+  AddWorkspace(&variant, name);
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, Chance(50), {variant});
 }
 
 void NetBuilder::Updates() {
   for (const Weights& w : weights_) {
     AddOp(graph_.tensors[w.data].name + "/update", Pass::kUpdate, OpKind::kUpdate, false,
-          {MakeForm("sgd", {w.data, w.diff, w.history}, {w.data, w.history})});
+          {MakeVariant("sgd", {w.data, w.diff, w.history}, {w.data, w.history})});
   }
 }
 
@@ -250,7 +252,8 @@ void NetBuilder::ClearDiffs() {
   std::vector<Op> clear;
   for (const Weights& w : weights_) {
     const std::string name = graph_.tensors[w.diff].name + "/clear";
-    clear.push_back({name, Pass::kForward, OpKind::kFill, true, {MakeForm("zero", {}, {w.diff})}});
+    clear.push_back(
+        {name, Pass::kForward, OpKind::kFill, true, {MakeVariant("zero", {}, {w.diff})}});
   }
   graph_.ops.insert(graph_.ops.begin(), clear.begin(), clear.end());
 }

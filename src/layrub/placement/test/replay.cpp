@@ -13,8 +13,9 @@
 namespace layrub::testing {
 namespace {
 
-/// One operand of a step, or some bytes of it: so many cells of kAlignment bytes, and the number
-/// that belongs there, which with the place in the operand, at `base`, says what is in a cell.
+/// One operand of a step, or some bytes of it: cells of kAlignment bytes. The content of a cell is
+/// given by the number that belongs there and the cell's place in the operand, which begins at
+/// `base`.
 struct Access {
   bool write = false;
   size_t tier = 0;
@@ -56,7 +57,8 @@ class Player {
 
   std::string Play(uint64_t seed) {
     std::mt19937_64 random(seed);
-    // Rarely used lanes run far ahead or lag far behind; that finds more than fairness does.
+    // Some lanes run far ahead and others lag far behind; that finds more errors than fairness
+    // does.
     std::array<double, kLanes> weights{};
     for (double& weight : weights) weight = std::pow(10.0, static_cast<double>(random() % 7));
     for (;;) {
@@ -86,7 +88,7 @@ class Player {
     return {write, tier, begin, begin, begin + cells, number_[tensor], tensor};
   }
 
-  /// The bytes that `step`, a Copy, is of.
+  /// The bytes that `step`, a Copy, copies.
   Access Copied(const Step& step, Tier tier, bool write) const {
     Access access = Of(step.tensor, Index(tier), write);
     access.begin = access.base + step.begin / kAlignment;
@@ -94,7 +96,7 @@ class Player {
     return access;
   }
 
-  /// Program order decides which range a step means and which number each value is.
+  /// Program order decides which range a step means and which number each value has.
   void Queue(const Step& step, int32_t index) {
     const size_t tier = Index(step.tier);
     switch (step.kind) {
@@ -107,7 +109,7 @@ class Player {
         }
         return;
       case StepKind::kFree:
-        if (tier == 0) on_device_[step.tensor] = false;  // a part is nothing to work with
+        if (tier == 0) on_device_[step.tensor] = false;  // operations cannot use a part
         return;
       case StepKind::kAlias:
         offset_[0][step.tensor] = offset_[0][step.on];
@@ -122,18 +124,18 @@ class Player {
         return Push(step.lane, {index, {}, {from, Copied(step, step.tier, true)}});
       }
       case StepKind::kRun:
-        return Push(step.lane, step.again ? Again(step, index) : Operands(step, index));
+        return Push(step.lane, step.recompute ? Again(step, index) : Operands(step, index));
     }
   }
 
   Task Operands(const Step& step, int32_t index) {
     Task task{index, {}, {}};
-    const Form& form = graph_.ops[step.op].forms[step.form];
-    for (TensorId tensor : form.reads) task.accesses.push_back(Of(tensor, 0, false));
-    if (!form.scratch.empty() && form.scratch[step.scratch].tensor != kNone) {
-      task.accesses.push_back(Of(form.scratch[step.scratch].tensor, 0, true));
+    const Variant& variant = graph_.ops[step.op].variants[step.variant];
+    for (TensorId tensor : variant.reads) task.accesses.push_back(Of(tensor, 0, false));
+    if (!variant.algorithms.empty() && variant.algorithms[step.algorithm].workspace != kNone) {
+      task.accesses.push_back(Of(variant.algorithms[step.algorithm].workspace, 0, true));
     }
-    for (TensorId tensor : form.writes) {
+    for (TensorId tensor : variant.writes) {
       number_[tensor] = ++last_number_;
       if (on_device_[tensor]) task.accesses.push_back(Of(tensor, 0, true));
     }
@@ -141,13 +143,13 @@ class Player {
     return task;
   }
 
-  /// The numbers of the first run, at the places of today.
+  /// The numbers of the first run, at the current addresses.
   Task Again(const Step& step, int32_t index) {
     Task task{index, {}, {}};
-    const Form& form = graph_.ops[step.op].forms[step.form];
+    const Variant& variant = graph_.ops[step.op].variants[step.variant];
     for (const Access& before : ran_[step.op]) {
-      const bool updates =
-          std::find(form.writes.begin(), form.writes.end(), before.tensor) != form.writes.end();
+      const bool updates = std::find(variant.writes.begin(), variant.writes.end(), before.tensor) !=
+                           variant.writes.end();
       if (updates && graph_.tensors[before.tensor].is_state()) continue;
       if (before.write && !on_device_[before.tensor]) continue;
       task.accesses.push_back(Of(before.tensor, 0, before.write));
@@ -206,9 +208,9 @@ class Player {
   std::array<std::vector<uint64_t>, kTiers> memory_;
   std::array<std::vector<int64_t>, kTiers> offset_;
   std::vector<bool> on_device_;
-  std::vector<size_t> away_;  // per tensor, the tier off the device where it was last
+  std::vector<size_t> away_;  // per tensor, the tier other than the device where it was last
   std::vector<uint64_t>
-      number_;  // per tensor, what stands for its value at this point of program order
+      number_;  // per tensor, the number of its value at this point of program order
   uint64_t last_number_ = 0;
   std::map<OpId, std::vector<Access>> ran_;  // the first run of each operation
   std::array<std::vector<int32_t>, kLanes> waits_;

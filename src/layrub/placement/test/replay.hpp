@@ -9,12 +9,12 @@
 
 namespace layrub::testing {
 
-/// Runs `plan` on two arrays that stand for the arenas: operations and copies move numbers that
-/// stand for values, each step reading and writing its operands one by one, the lanes interleaved
-/// in an order drawn from `seed`, as far as Waits allow. Returns "" or the first read that found
-/// another number than an iteration without any plan would have produced. Knows nothing of ranges
-/// that live or of orders that are proved: the opposite approach to Check. Requires a plan all of
-/// whose steps find the ranges they name.
+/// Runs `plan` on arrays that stand for the arenas. Operations and copies move numbers that stand
+/// for values. Each step reads and writes its operands one by one, and the lanes are interleaved in
+/// an order drawn from `seed`, as far as Waits allow. Returns "", or the first read that found
+/// another number than an iteration without a plan would have produced. In contrast to Check it
+/// knows nothing of live ranges or of orders between steps. All steps of the plan must find the
+/// ranges that they name.
 std::string Replay(const Graph& graph, const Plan& plan, uint64_t seed);
 
 }  // namespace layrub::testing

@@ -41,7 +41,7 @@ class Slider {
   }
 
  private:
-  /// Where a tensor is on the device; all whose `begin` is the same share a range.
+  /// Where a tensor is on the device. Tensors with the same `begin` share a range.
   struct Place {
     bool live = false;
     int64_t begin = 0;
@@ -77,12 +77,12 @@ class Slider {
     } else if (IsPrefetch(step)) {
       place.written = true;
     } else if (step.op != kNone) {
-      for (const TensorId t : graph_.ops[step.op].forms[step.form].writes)
+      for (const TensorId t : graph_.ops[step.op].variants[step.variant].writes)
         places_[t].written = places_[t].live;
     }
   }
 
-  /// Alone in a range of its own size, or in what it keeps of that, and with something in it.
+  /// Whether it is alone in a range of its own size, or in its part of that, and has a value.
   bool MayMove(TensorId tensor) const {
     const Place& place = places_[tensor];
     const int64_t bytes = Aligned(graph_.tensors[tensor].bytes);
@@ -93,7 +93,7 @@ class Slider {
            }) == 1;
   }
 
-  /// Moves some tensor within the free bytes around it, mostly so that it covers part of its own.
+  /// Moves some tensor within the free bytes around it, mostly to an overlapping range.
   void SlideOne() {
     std::vector<TensorId> movable;
     for (TensorId t = 0; t < static_cast<TensorId>(places_.size()); ++t) {
@@ -138,18 +138,19 @@ class Slider {
   const Plan& plan_;
   std::mt19937_64 random_;
   Plan result_;
-  std::vector<Place> places_;                       ///< by tensor
-  std::vector<std::pair<TensorId, int64_t>> away_;  ///< what has slid, and from where, in order
+  std::vector<Place> places_;  ///< by tensor
+  std::vector<std::pair<TensorId, int64_t>>
+      away_;  ///< the tensors that have moved, and their old offsets, in order
 };
 
-/// The proved `plan`, with tensors, and parts of them, that slide within the free bytes around them
-/// before some operations, one after the other, and go back, the last one first, before the next
-/// tensor takes bytes, or more of them. Waits are made anew.
+/// Adds Moves to the correct `plan`. Before some operations, tensors and parts of tensors slide
+/// within the free bytes around them, one after the other, and return in reverse order before the
+/// next tensor takes bytes or grows. Waits are made anew.
 inline Plan WithSlides(const Graph& graph, const Plan& plan, uint64_t seed) {
   return Slider(graph, plan, seed).Slide();
 }
 
-/// How many Moves of `plan` go to bytes that they leave.
+/// The number of Moves of `plan` to overlapping ranges.
 inline int64_t SlidesIn(const Graph& graph, const Plan& plan) {
   const std::vector<int64_t> distances = MoveDistances(graph, plan);
   int64_t slides = 0;
@@ -160,13 +161,13 @@ inline int64_t SlidesIn(const Graph& graph, const Plan& plan) {
   return slides;
 }
 
-/// How many Moves of `plan` are of a part of a tensor.
+/// The number of Moves of `plan` of a part of a tensor.
 inline int64_t PartsMovedIn(const Graph& graph, const Plan& plan) {
   return std::count_if(plan.steps.begin(), plan.steps.end(),
                        [&](const Step& step) { return IsMove(step) && !IsWhole(graph, step); });
 }
 
-/// How many steps of `plan` copy a tensor in part.
+/// The number of partial copies of `plan`.
 inline int64_t PartsIn(const Graph& graph, const Plan& plan) {
   return std::count_if(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
     return (IsOffload(step) || IsPrefetch(step)) && !IsWhole(graph, step);

@@ -19,7 +19,7 @@ inline std::string Join(const std::vector<std::string>& lines) {
   return text;
 }
 
-/// Some objection contains `words`.
+/// Whether some objection contains `words`.
 inline ::testing::AssertionResult Objects(const Graph& graph, const Plan& plan,
                                           const std::string& words, const Budget& budget = {}) {
   const std::vector<std::string> objections = Check(graph, plan, budget);
@@ -43,17 +43,17 @@ inline Graph SmallNet() {
   const TensorId loss = net.Add("loss", 4, Role::kActivation, Life::kIteration, true);
   const TensorId db = net.Add("b.grad", 512, Role::kActivationGradient);
   const TensorId da = net.Add("a.grad", 512, Role::kActivationGradient);
-  const TensorId scratch = net.Add("conv:scratch", 100, Role::kScratch);
+  const TensorId workspace = net.Add("conv:workspace", 100, Role::kWorkspace);
   const Pass forward = Pass::kForward, backward = Pass::kBackward;
   net.Add("data", forward, OpKind::kCompute, {}, {x});
-  net.Add("conv", forward, OpKind::kCompute, {x, w}, {a}).scratch = {{kNone, 2, true},
-                                                                     {scratch, 1, true}};
+  net.Add("conv", forward, OpKind::kCompute, {x, w}, {a}).algorithms = {{kNone, 2, true},
+                                                                        {workspace, 1, true}};
   net.Add("relu", forward, OpKind::kCompute, {a}, {b, mask}, {{b, a}});
   net.Add("loss", forward, OpKind::kCompute, {b}, {loss});
   net.Add("loss/backward", backward, OpKind::kCompute, {b, loss}, {db});
   net.Add("relu/backward", backward, OpKind::kCompute, {b, db}, {da}, {{da, db}});
-  net.graph.ops.back().forms.push_back(net.graph.ops.back().forms.front());
-  net.graph.ops.back().forms.back().reads = {mask, db};
+  net.graph.ops.back().variants.push_back(net.graph.ops.back().variants.front());
+  net.graph.ops.back().variants.back().reads = {mask, db};
   net.Add("conv/backward", backward, OpKind::kCompute, {x, da, w, dw}, {dw});
   net.Add("w/update", Pass::kUpdate, OpKind::kUpdate, {w, dw, history}, {w, history});
   return net.graph;
@@ -61,14 +61,14 @@ inline Graph SmallNet() {
 
 /// The numbers of the steps that tests change.
 struct Numbers {
-  int32_t alloc_a, alloc_scratch, conv, alloc_host_x, wait_data, offload, alias_b, relu, free_a,
+  int32_t alloc_a, alloc_workspace, conv, alloc_host_x, wait_data, offload, alias_b, relu, free_a,
       free_x, wait_offload;
   int32_t loss_backward, alias_da, wait_bytes, prefetch, wait_prefetch, free_host_x, free_da,
       update;
 };
 
-/// A right plan for SmallNet in which x spends the time between its uses in the host tier, its
-/// bytes are reused for b.grad, and it comes back to the bytes of b.
+/// A correct plan for SmallNet in which x is in the host tier between its uses: its bytes are
+/// reused for b.grad, and it comes back to the bytes of b.
 inline Plan SmallPlan(const Graph& graph, Numbers* at) {
   PlanWriter p(graph, 2048, 512);
   p.Home("w", 0);
@@ -77,12 +77,12 @@ inline Plan SmallPlan(const Graph& graph, Numbers* at) {
   p.Alloc("x", 768);
   const int32_t data = p.Run("data");
   at->alloc_a = p.Alloc("a", 1280);
-  at->alloc_scratch = p.Alloc("conv:scratch", 1792);
+  at->alloc_workspace = p.Alloc("conv:workspace", 1792);
   at->conv = p.Run("conv", 0, 1);
   at->alloc_host_x = p.Alloc("x", 0, Tier::kHost);
   at->wait_data = p.Wait(Lane::kSave, data);
   at->offload = p.Offload("x");
-  p.Free("conv:scratch");
+  p.Free("conv:workspace");
   at->alias_b = p.Alias("b", "a");
   at->relu = p.Run("relu");
   at->free_a = p.Free("a");

@@ -16,8 +16,8 @@ namespace layrub::testing {
 
 using namespace placement;  // NOLINT(google-build-using-namespace): tests look inside
 
-/// Whether the strategy asks what its budget is, and does no more than that needs: it moves and
-/// recomputes nothing where everything fits.
+/// Whether the strategy uses its budget and does no more than that requires: it moves and
+/// recomputes nothing if everything fits.
 inline bool Adapts(const std::string& strategy) { return UsesBudget(strategy); }
 
 /// Whether the strategy uses the host tier whatever its budget is.
@@ -27,30 +27,30 @@ inline bool Moves(const std::string& strategy) {
   return movers.count(strategy) == 1;
 }
 
-/// Whether the strategy runs forwards again whatever its budget is.
+/// Whether the strategy recomputes whatever its budget is.
 inline bool Recomputes(const std::string& strategy) { return strategy == "sqrt"; }
 
-/// The least device bytes within which the strategy has a plan.
+/// The smallest device budget within which the strategy has a plan.
 inline int64_t SmallestBudget(const Graph& graph, const std::string& strategy,
                               bool offload_state = true) {
   const Budget none{.device = 0, .offload_state = offload_state};
   return MakePlanOfAnySize(graph, {}, none, strategy).value().device_bytes;
 }
 
-/// What the strategy decides within its smallest budget, with `padding` between ranges on top.
+/// The plan of the strategy within its smallest budget; `padding` between ranges comes on top.
 inline Plan PlanTightly(const Graph& graph, const std::string& strategy, int64_t padding = 0) {
   const Budget budget{.device = SmallestBudget(graph, strategy)};
   return MakePlanOfAnySize(graph, {}, budget, strategy, padding).value();
 }
 
-/// As that, with what is moved off the device in a file.
+/// The same with a file in place of host memory.
 inline Plan PlanTightlyWithFile(const Graph& graph, const std::string& strategy) {
   const Budget budget{
-      .device = SmallestBudget(graph, strategy), .host = 0, .spill = kNoBounds.spill};
+      .device = SmallestBudget(graph, strategy), .host = 0, .spill = kUnlimitedBudget.spill};
   return MakePlanOfAnySize(graph, {}, budget, strategy, 0).value();
 }
 
-/// A plan without feeds, with all that is in host memory in a file.
+/// A plan without feeds, with everything from host memory in a file.
 inline Plan InFile(Plan plan) {
   const auto to_file = [](Tier* tier) { *tier = *tier == Tier::kHost ? Tier::kFile : *tier; };
   for (Home& home : plan.homes) to_file(&home.tier);
@@ -64,10 +64,10 @@ inline Plan InFile(Plan plan) {
   return plan;
 }
 
-/// Recompute steps of a plan.
+/// The number of recomputations of a plan.
 inline int Recomputed(const Plan& plan) {
   return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(),
-                                        [](const Step& step) { return step.again; }));
+                                        [](const Step& step) { return step.recompute; }));
 }
 
 /// Bytes that one iteration copies to the host tier.

@@ -38,7 +38,7 @@ std::vector<Machine> Machines() {
   return {FindMachine("k40").value(), FindMachine("h200").value(), FindMachine("cpu").value()};
 }
 
-TEST(Auto, KeepsEverythingWhereItFits) {
+TEST(Auto, KeepsEverythingOnTheDeviceIfItFits) {
   for (uint64_t seed = 0; seed < 8; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
     const Plan keep = MakePlan(graph, {}, {}, "keep").value();
@@ -50,7 +50,7 @@ TEST(Auto, KeepsEverythingWhereItFits) {
   }
 }
 
-TEST(Auto, WhatIsReadableAfterThePassMayEndInTheHostTier) {
+TEST(Auto, MayLeaveReadableTensorsInTheHostTier) {
   constexpr int64_t kBytes = 1 << 20;
   Graph graph;
   graph.name = "unread";
@@ -62,10 +62,10 @@ TEST(Auto, WhatIsReadableAfterThePassMayEndInTheHostTier) {
   const auto add = [&](const char* name, const std::vector<TensorId>& reads, TensorId write) {
     Op& op = graph.ops.emplace_back();
     op.name = name;
-    op.forms.resize(1);
-    op.forms[0].name = "all";
-    op.forms[0].reads = reads;
-    op.forms[0].writes = {write};
+    op.variants.resize(1);
+    op.variants[0].name = "all";
+    op.variants[0].reads = reads;
+    op.variants[0].writes = {write};
   };
   add("unread/forward", {}, 0);
   add("a/forward", {}, 1);
@@ -78,8 +78,9 @@ TEST(Auto, WhatIsReadableAfterThePassMayEndInTheHostTier) {
   EXPECT_EQ(Check(graph, plan), std::vector<std::string>());
 }
 
-TEST(Auto, DoesNotDropWhatIsToBeReadBetweenThePasses) {
-  // x has to leave for k/forward. To make it again would take hardly any time, to copy it 16 s.
+TEST(Auto, DoesNotDropTensorsThatAreReadBetweenThePasses) {
+  // x has to be evicted for k/forward. Recomputing it would take hardly any time, copying it takes
+  // 16 s.
   testing::HandMade net;
   const TensorId x = net.Add("x", 8), other = net.Add("other", 8);
   const TensorId h = net.Add("h", 8), k = net.Add("k", 8);
@@ -99,7 +100,7 @@ TEST(Auto, DoesNotDropWhatIsToBeReadBetweenThePasses) {
   EXPECT_EQ(kept.device_bytes, budget);
   EXPECT_EQ(kept.host_bytes, 16 * kAlignment);
   EXPECT_EQ(Check(net.graph, kept), std::vector<std::string>());
-  // The proof knows: the plan that drops it is refused for a graph that keeps it.
+  // Check objects to the plan that drops it if the graph marks it keep.
   Plan wrong = dropped;
   wrong.readable = {x};
   const std::vector<std::string> objections = Check(net.graph, wrong);
@@ -107,7 +108,7 @@ TEST(Auto, DoesNotDropWhatIsToBeReadBetweenThePasses) {
   EXPECT_EQ(std::count(objections.begin(), objections.end(), said), 1);
 }
 
-TEST(Auto, FitsFromItsSmallestBudgetUpward) {
+TEST(Auto, FitsEveryBudgetFromItsSmallestUp) {
   for (uint64_t seed = 0; seed < 8; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
     for (const Machine& machine : Machines()) {
@@ -123,13 +124,13 @@ TEST(Auto, IsNeverSlowerThanAnotherStrategyThatFits) {
     const Graph graph = testing::RandomGraph(seed, 12);
     for (const Machine& machine : Machines()) {
       std::vector<int64_t> budgets = Budgets(graph, machine);
-      budgets.pop_back();  // where all fits, keeping it all counts more than time
+      budgets.pop_back();  // if everything fits, keeping it counts more than time
       for (const int64_t budget : budgets) {
         const double seconds = Simulate(graph, PlanWithin(graph, machine, budget), machine).seconds;
         for (const std::string& other : StrategyNames()) {
           const Result<Plan> plan = MakePlan(graph, machine, {.device = budget}, other);
           if (!plan.ok()) continue;
-          // Other packings of the same decision wait a little differently.
+          // Another packing of the same decision waits a little longer or shorter.
           EXPECT_LE(seconds, Simulate(graph, plan.value(), machine).seconds * 1.02)
               << seed << " " << other << " " << machine.name << " " << budget;
         }
@@ -144,7 +145,7 @@ TEST(Auto, IsNotSlowerWithMoreMemory) {
     for (const Machine& machine : Machines()) {
       double before = std::numeric_limits<double>::infinity();
       std::vector<int64_t> budgets = Budgets(graph, machine);
-      budgets.back() -= 1;  // where all fits, keeping it all counts more than a faster form
+      budgets.back() -= 1;  // if everything fits, keeping it counts more than a faster variant
       for (const int64_t budget : budgets) {
         const double seconds = Simulate(graph, PlanWithin(graph, machine, budget), machine).seconds;
         EXPECT_LE(seconds, before * (1 + 1e-9)) << seed << " " << machine.name << " " << budget;
@@ -154,7 +155,7 @@ TEST(Auto, IsNotSlowerWithMoreMemory) {
   }
 }
 
-TEST(Auto, KeepsToAHostBudget) {
+TEST(Auto, StaysWithinAHostBudget) {
   int within = 0;
   for (uint64_t seed = 0; seed < 8; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);

@@ -38,7 +38,7 @@ TEST(ParseBytes, RejectsEverythingElseNamingIt) {
   }
 }
 
-TEST(FormatBytes, CountsInUnitsOfTwoToTheTwentyAndBelowThemInTwoToTheTen) {
+TEST(FormatBytes, PrintsMebibytesAndSmallerSizesInKibibytes) {
   EXPECT_EQ(FormatBytes(0), "0.0 KiB");
   EXPECT_EQ(FormatBytes(300 << 10), "300.0 KiB");
   EXPECT_EQ(FormatBytes(1 << 20), "1.0 MiB");

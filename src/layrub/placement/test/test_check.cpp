@@ -23,7 +23,7 @@ using testing::PlanWriter;
 using testing::mutate::Moved;
 using testing::mutate::Without;
 
-TEST_F(CheckPlan, AcceptsARightPlan) {
+TEST_F(CheckPlan, AcceptsACorrectPlan) {
   ASSERT_TRUE(Validate(graph_).ok()) << Validate(graph_).message;
   EXPECT_EQ(Join(Check(graph_, plan_)), "");
   EXPECT_EQ(Join(Check(graph_, plan_, {2048, 512})), "");
@@ -41,7 +41,8 @@ TEST_F(CheckPlan, ObjectsToAUseAfterTheFree) {
 
 TEST_F(CheckPlan, ObjectsToMissingRanges) {
   EXPECT_TRUE(Objects(graph_, Without(plan_, at_.alloc_a), "writes a, which has no device range"));
-  EXPECT_TRUE(Objects(graph_, Without(plan_, at_.alloc_scratch), "needs the scratch conv:scratch"));
+  EXPECT_TRUE(
+      Objects(graph_, Without(plan_, at_.alloc_workspace), "needs the workspace conv:workspace"));
   EXPECT_TRUE(Objects(graph_, Without(plan_, at_.alloc_host_x), "no host range to copy to"));
   EXPECT_TRUE(Objects(graph_, Without(plan_, at_.alias_b), "writes b, which has no device range"));
 }
@@ -52,20 +53,20 @@ TEST_F(CheckPlan, ObjectsToLeaks) {
   EXPECT_TRUE(Objects(graph_, Without(plan_, at_.free_a), "a still has a device range"));
 }
 
-TEST_F(CheckPlan, ObjectsToAnAliasThatTheFormDoesNotAllow) {
+TEST_F(CheckPlan, ObjectsToAnAliasThatTheVariantDoesNotAllow) {
   Graph strict = graph_;
-  strict.ops[2].forms[0].may_alias.clear();
+  strict.ops[2].variants[0].may_alias.clear();
   EXPECT_TRUE(Objects(strict, plan_, "(compute relu): writes b on the bytes of a"));
 }
 
 TEST_F(CheckPlan, ObjectsToAnAliasOverAValueThatIsReadLater) {
   Graph graph = graph_;
-  graph.ops[3].forms[0].reads = {2 + 2, 2 + 3};  // the loss reads a as well
+  graph.ops[3].variants[0].reads = {2 + 2, 2 + 3};  // the loss reads a as well
   Plan plan = Moved(plan_, at_.free_a, at_.free_a + 3);
   EXPECT_TRUE(Objects(graph, plan, "(compute loss): reads a, whose device range holds b"));
 }
 
-TEST_F(CheckPlan, ObjectsToAnAliasOnATooSmallRange) {
+TEST_F(CheckPlan, ObjectsToAnAliasOnASmallerRange) {
   Graph graph = graph_;
   graph.tensors[5].bytes = 513;
   EXPECT_TRUE(Objects(graph, plan_, "needs 513 bytes, the range of a has 512"));
@@ -101,7 +102,7 @@ TEST_F(CheckPlan, ObjectsToTwoOutputsOnTheSameBytes) {
   EXPECT_TRUE(Objects(net.graph, p.plan, "writes z and y on the same bytes"));
 }
 
-TEST_F(CheckPlan, ObjectsToOverlappingMisalignedAndOutlyingRanges) {
+TEST_F(CheckPlan, ObjectsToRangesThatOverlapOrAreMisalignedOrOutsideTheArena) {
   const auto move_to = [this](int64_t offset) {
     return With(at_.alloc_a, [=](Step& step) { step.offset = offset; });
   };
@@ -119,7 +120,7 @@ TEST_F(CheckPlan, ObjectsToArenasOverTheBudget) {
       Objects(graph_, plan_, "the host arena takes 512 bytes, the budget is 511", {2048, 511}));
 }
 
-TEST_F(CheckPlan, ObjectsToOperationsMissingTwiceOrOutOfOrder) {
+TEST_F(CheckPlan, ObjectsToOperationsThatAreMissingOrRunTwiceOrOutOfOrder) {
   EXPECT_TRUE(Objects(graph_, Without(plan_, at_.conv), "operation conv never runs"));
   EXPECT_TRUE(Objects(graph_, Without(plan_, at_.conv), "it is the turn of conv"));
   EXPECT_TRUE(Objects(graph_, Without(plan_, at_.update), "operation w/update never runs"));
@@ -130,14 +131,15 @@ TEST_F(CheckPlan, ObjectsToOperationsMissingTwiceOrOutOfOrder) {
       Objects(graph_, Moved(plan_, at_.relu, at_.conv), "(compute relu): runs out of order"));
 }
 
-TEST_F(CheckPlan, ObjectsToAnOperationRunTheWrongWay) {
+TEST_F(CheckPlan, ObjectsToUnknownVariantsAlgorithmsAndOperations) {
   const auto change = [this](auto edit) { return With(at_.conv, edit); };
-  EXPECT_TRUE(Objects(graph_, change([](Step& s) { s.form = 1; }), "form that does not exist"));
-  EXPECT_TRUE(Objects(graph_, change([](Step& s) { s.scratch = 2; }), "no scratch variant 2"));
+  EXPECT_TRUE(
+      Objects(graph_, change([](Step& s) { s.variant = 1; }), "variant that does not exist"));
+  EXPECT_TRUE(Objects(graph_, change([](Step& s) { s.algorithm = 2; }), "no algorithm 2"));
   EXPECT_TRUE(Objects(graph_, change([](Step& s) { s.op = 99; }), "that does not exist"));
 }
 
-TEST_F(CheckPlan, ObjectsToStateThatMovesOrEndsOrHasNoHome) {
+TEST_F(CheckPlan, ObjectsToStateWithoutAProperHome) {
   const auto with_homes = [this](const std::vector<Home>& homes) {
     Plan plan = plan_;
     plan.homes = homes;
@@ -153,7 +155,8 @@ TEST_F(CheckPlan, ObjectsToStateThatMovesOrEndsOrHasNoHome) {
                       "homes: range [256, +256) overlaps the live device range of w.grad"));
   EXPECT_TRUE(Objects(graph_, with_homes({w, dw, h, {3, Tier::kDevice, 768}}),
                       "homes: x has one, but is not state"));
-  EXPECT_TRUE(Objects(graph_, with_homes({{99, Tier::kDevice, 0}}), "one is that of no tensor"));
+  EXPECT_TRUE(Objects(graph_, with_homes({{99, Tier::kDevice, 0}}),
+                      "one is for a tensor that does not exist"));
   Plan allocated = with_homes({w, dw});
   allocated.steps.insert(allocated.steps.begin(), {.tensor = 2, .offset = 512, .end = 256});
   EXPECT_TRUE(Objects(graph_, allocated, "w.history is state and has no home"));
@@ -178,7 +181,7 @@ class CheckHomeOnHost : public ::testing::Test {
     graph_ = net.graph;
   }
 
-  /// The plan, but for the step that `left_out` names. `again`: w leaves between its uses, too.
+  /// The plan without the step that `left_out` names. `again`: w is also evicted between its uses.
   Plan PlanWithout(const std::string& left_out, bool leaves = true) const {
     PlanWriter p(graph_, 1024, 512);
     const auto unless = [&](const std::string& name, auto step) {
@@ -214,12 +217,12 @@ class CheckHomeOnHost : public ::testing::Test {
   Graph graph_;
 };
 
-TEST_F(CheckHomeOnHost, ProvesStateThatComesAndGoesBack) {
+TEST_F(CheckHomeOnHost, AcceptsStateThatIsPrefetchedAndOffloaded) {
   EXPECT_EQ(Join(Check(graph_, PlanWithout("nothing"))), "");
   EXPECT_EQ(Join(Check(graph_, PlanWithout("nothing", false))), "");
 }
 
-TEST_F(CheckHomeOnHost, ObjectsToStateThatIsNotFetchedOrNotBroughtHome) {
+TEST_F(CheckHomeOnHost, ObjectsToStateThatIsNotPrefetchedOrNotOffloaded) {
   EXPECT_TRUE(Objects(graph_, PlanWithout("prefetch"), "reads w, whose device range was not"));
   EXPECT_TRUE(Objects(graph_, PlanWithout("wait"), "reads w without waiting for step 1"));
   EXPECT_TRUE(
@@ -228,7 +231,7 @@ TEST_F(CheckHomeOnHost, ObjectsToStateThatIsNotFetchedOrNotBroughtHome) {
   EXPECT_TRUE(Objects(graph_, PlanWithout("free"), "of the plan w still has a device range"));
 }
 
-TEST_F(CheckHomeOnHost, ObjectsToAHomeThatIsGivenBackOrTakenTwice) {
+TEST_F(CheckHomeOnHost, ObjectsToAHomeThatIsFreedOrListedTwice) {
   Plan plan = PlanWithout("nothing");
   plan.steps.push_back({.kind = StepKind::kFree, .tier = Tier::kHost, .tensor = 0, .end = 512});
   ++plan.pass_end[2];
@@ -243,14 +246,14 @@ TEST_F(CheckHomeOnHost, ObjectsToAHomeThatIsGivenBackOrTakenTwice) {
 
 TEST_F(CheckHomeOnHost, ObjectsToStateThatCannotBeReadBetweenThePasses) {
   Plan plan = PlanWithout("nothing", false);
-  graph_.ops[0].forms[0].writes.push_back(0);  // the forward changes w
+  graph_.ops[0].variants[0].writes.push_back(0);  // the forward changes w
   EXPECT_EQ(Join(Check(graph_, plan)), "");
   Plan left = PlanWithout("nothing");  // and it leaves without a copy
   EXPECT_TRUE(
       Objects(graph_, left, "after the forward pass w cannot be read, although it is state"));
 }
 
-/// x is made, copied to the host, moved, and read; then a tensor comes to lie where it was.
+/// x is written, copied to the host, moved, and read; then a tensor takes its old bytes.
 class CheckMove : public ::testing::Test {
  protected:
   CheckMove() {
@@ -286,25 +289,25 @@ class CheckMove : public ::testing::Test {
   Graph graph_;
 };
 
-TEST_F(CheckMove, AcceptsOneAndWhoeverTakesTheBytesThatItLeaves) {
+TEST_F(CheckMove, AcceptsATensorInTheBytesThatAMoveLeaves) {
   EXPECT_EQ(Join(Check(graph_, PlanThat(768, 1280))), "");
   EXPECT_EQ(Join(Check(graph_, PlanThat(768, 256))), "");
 }
 
-TEST_F(CheckMove, AcceptsOneToBytesThatItLeaves) {
+TEST_F(CheckMove, AcceptsAMoveToAnOverlappingRange) {
   EXPECT_EQ(Join(Check(graph_, PlanThat(512, 1280))), "");
   EXPECT_EQ(Join(Check(graph_, PlanThat(512, 1024))), "");
   EXPECT_TRUE(Objects(graph_, PlanThat(512, 256), "overlaps the live device range of x"));
 }
 
-TEST_F(CheckMove, ObjectsToWhereItMayNotGo) {
+TEST_F(CheckMove, ObjectsToInvalidDestinations) {
   EXPECT_TRUE(Objects(graph_, PlanThat(0, 1280), "overlaps the live device range of w"));
   EXPECT_TRUE(Objects(graph_, PlanThat(1792, 1024), "is not inside the device arena"));
   EXPECT_TRUE(Objects(graph_, PlanThat(800, 1536), "offset 800 is not aligned"));
   EXPECT_TRUE(Objects(graph_, PlanThat(768, 1024), "overlaps the live device range of x"));
 }
 
-TEST_F(CheckMove, ObjectsToWhatMayNotMove) {
+TEST_F(CheckMove, ObjectsToTensorsThatMayNotMove) {
   EXPECT_TRUE(Objects(graph_, PlanThat(768, 1280, "w"), "w has to stay in its home"));
   EXPECT_TRUE(Objects(graph_, PlanThat(768, 1280, "y"), "reads y, which has no device range"));
   Plan shared = PlanThat(768, 1280);
@@ -315,14 +318,14 @@ TEST_F(CheckMove, ObjectsToWhatMayNotMove) {
   EXPECT_TRUE(Objects(graph_, shared, "x is not the only tensor in its range"));
 }
 
-TEST_F(CheckMove, ObjectsToBytesTakenBeforeTheyAreSaved) {
+TEST_F(CheckMove, ObjectsToBytesOverwrittenBeforeTheyAreSaved) {
   EXPECT_TRUE(Objects(graph_, PlanThat(512, 1280, "x", false),
                       "(move x): writes x without waiting for step 4 (offload x)"));
   EXPECT_TRUE(Objects(graph_, PlanThat(768, 256, "x", false),
                       "writes y without waiting for step 4 (offload x)"));
 }
 
-TEST_F(CheckPlan, ObjectsToAnAliasThatEndsAValueOfState) {
+TEST_F(CheckPlan, ObjectsToAnAliasOverState) {
   GraphWriter net;
   const TensorId x = net.Add("x", 1, Role::kUser, Life::kState),
                  y = net.Add("y", 1, Role::kActivation);
@@ -350,14 +353,14 @@ TEST_F(CheckPlan, ObjectsToAWrongListOfReadableTensors) {
   EXPECT_TRUE(Objects(graph_, readable({7, 99}), "names one that does not exist"));
 }
 
-TEST_F(CheckPlan, ObjectsToAReadableTensorWhoseBytesAreAnothers) {
+TEST_F(CheckPlan, ObjectsToAReadableTensorThatWasOverwritten) {
   // a is bound to the end, but relu has written b on it.
   Plan plan = Without(plan_, at_.free_a);
   plan.readable = {4, 7};
   EXPECT_TRUE(Objects(graph_, plan, "a does not have its value"));
 }
 
-TEST_F(CheckPlan, ObjectsToPassesCutElsewhere) {
+TEST_F(CheckPlan, ObjectsToWrongEndsOfPasses) {
   Plan early = plan_;
   early.pass_end[0] = at_.conv;
   EXPECT_TRUE(Objects(graph_, early, "(compute conv): lies outside the forward pass"));
@@ -369,13 +372,13 @@ TEST_F(CheckPlan, ObjectsToPassesCutElsewhere) {
   EXPECT_TRUE(Objects(graph_, short_of, "do not cut the plan's"));
 }
 
-TEST_F(CheckPlan, WantsSavedTensorsOnlyWhereAFormReadsThem) {
-  const auto mask_form = [](Step& step) { step.form = 1; };
+TEST_F(CheckPlan, NeedsSavedTensorsOnlyIfAVariantReadsThem) {
+  const auto mask_variant = [](Step& step) { step.variant = 1; };
   EXPECT_TRUE(
-      Objects(graph_, With(at_.alias_da + 1, mask_form), "writes mask, which has no device"));
+      Objects(graph_, With(at_.alias_da + 1, mask_variant), "writes mask, which has no device"));
 }
 
-TEST_F(CheckPlan, TracksEmptyTensorsToo) {
+TEST_F(CheckPlan, TracksEmptyTensors) {
   GraphWriter net;
   const TensorId x = net.Add("x", 0, Role::kActivation), y = net.Add("y", 0, Role::kActivation);
   net.Add("make", Pass::kForward, OpKind::kCompute, {}, {x});
@@ -394,7 +397,7 @@ TEST_F(CheckPlan, TracksEmptyTensorsToo) {
   }
 }
 
-TEST_F(CheckPlan, SurvivesStepsThatNameNothing) {
+TEST_F(CheckPlan, ObjectsToStepsThatNameNothingInTheGraph) {
   for (int kind = 0; kind <= static_cast<int>(StepKind::kWait); ++kind) {
     for (int32_t id : {-7, kNone, 1000}) {
       Plan plan = plan_;
@@ -405,17 +408,17 @@ TEST_F(CheckPlan, SurvivesStepsThatNameNothing) {
   }
 }
 
-/// SmallNet's plan with one recomputation more.
+/// SmallNet's plan with one more recomputation.
 class CheckRecompute : public CheckPlan {
  protected:
-  /// The objections to conv running again right after its first run, `change` applied to the graph
-  /// and to that step.
+  /// The objections to a recomputation of conv right after its first run, after `change` was
+  /// applied to the graph and to that step.
   std::string Rerun(const std::function<void(Graph*, Step*)>& change) const {
     Graph graph = graph_;
     graph.ops[1].repeatable = true;
     Plan plan = plan_;
     Step again = plan.steps[at_.conv];
-    again.again = true;
+    again.recompute = true;
     change(&graph, &again);
     plan.steps.insert(plan.steps.begin() + at_.conv + 1, again);
     for (Step& step : plan.steps) step.step += step.kind == StepKind::kWait && step.step > at_.conv;
@@ -424,11 +427,11 @@ class CheckRecompute : public CheckPlan {
   }
 };
 
-TEST_F(CheckRecompute, IsProvedWhereItGivesTheSameBits) {
+TEST_F(CheckRecompute, AcceptsARecomputationThatGivesTheSameBits) {
   EXPECT_EQ(Rerun([](Graph*, Step*) {}), "");
 }
 
-TEST_F(CheckRecompute, IsObjectedToWhereItDoesNot) {
+TEST_F(CheckRecompute, ObjectsToARecomputationThatMayGiveOtherBits) {
   const auto expect = [&](const std::string& words,
                           const std::function<void(Graph*, Step*)>& change) {
     const std::string found = Rerun(change);
@@ -442,13 +445,14 @@ TEST_F(CheckRecompute, IsObjectedToWhereItDoesNot) {
     graph->ops[2].repeatable = true;
     again->op = 2;
   });
-  expect("(recompute conv): runs again in another form or with another workspace",
-         [](Graph*, Step* again) { again->scratch = 0; });
-  expect("(recompute conv): may give other bits with this workspace",
-         [](Graph* graph, Step*) { graph->ops[1].forms[0].scratch[1].deterministic = false; });
+  expect("(recompute conv): runs again in another variant or with another algorithm",
+         [](Graph*, Step* again) { again->algorithm = 0; });
+  expect("(recompute conv): may give other bits with this algorithm", [](Graph* graph, Step*) {
+    graph->ops[1].variants[0].algorithms[1].deterministic = false;
+  });
   expect("(recompute conv): reads x, which has changed since it ran first",
-         [](Graph* graph, Step*) { graph->ops[1].forms[0].writes.push_back(3); });
-  expect("names a tensor, tier, lane, operation or form that does not exist",
+         [](Graph* graph, Step*) { graph->ops[1].variants[0].writes.push_back(3); });
+  expect("names a tensor, tier, lane, operation or variant that does not exist",
          [](Graph*, Step* again) { again->op = 99; });
 }
 

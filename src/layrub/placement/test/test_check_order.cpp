@@ -162,7 +162,7 @@ TEST_F(CheckOrder, ObjectsToHostBytesReusedWhileAPrefetchReadsThem) {
   EXPECT_TRUE(Objects(net.graph, Without(p.plan, wait), "which uses the same host bytes"));
 }
 
-TEST_F(CheckOrder, ObjectsToWaitsThatCannotBeHeld) {
+TEST_F(CheckOrder, ObjectsToImpossibleWaits) {
   const auto wait_for = [this](int32_t number) {
     return With(at_.wait_offload, [=](Step& step) { step.step = number; });
   };
@@ -173,7 +173,7 @@ TEST_F(CheckOrder, ObjectsToWaitsThatCannotBeHeld) {
   EXPECT_TRUE(Objects(graph_, wait_for(at_.conv), "makes a lane wait for step 4 of its own"));
 }
 
-TEST(CheckSpeed, ProvesAHundredThousandStepsInSeconds) {
+TEST(CheckSpeed, ChecksAHundredThousandStepsInSeconds) {
   GraphWriter net;
   const int n = 15000;
   std::vector<TensorId> values;

@@ -1,4 +1,4 @@
-// What a proof wants of tensors that leave the device in part.
+// Check on plans with partly evicted tensors.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -35,19 +35,19 @@ class CheckParts : public ::testing::Test {
   const Graph graph_ = testing::PartNet();
 };
 
-TEST_F(CheckParts, AcceptsOneThatStaysWhereItIs) { ExpectRight(graph_, PartPlan(graph_)); }
+TEST_F(CheckParts, AcceptsAPartThatStaysInPlace) { ExpectRight(graph_, PartPlan(graph_)); }
 
-TEST_F(CheckParts, AcceptsOneThatMovesToBytesOfWhichItLeavesSome) {
+TEST_F(CheckParts, AcceptsAPartThatMovesToAnOverlappingRange) {
   ExpectRight(graph_, MovedPartPlan(graph_));
 }
 
-TEST_F(CheckParts, AcceptsCopiesThatBeginEarlierThanTheyHaveTo) {
+TEST_F(CheckParts, AcceptsCopiesOfMoreThanTheMissingBytes) {
   EXPECT_EQ(Objections({.saved = {{0, 0}}}), "");
   EXPECT_EQ(Objections({.saved = {{0, 0}}, .loaded = {{0, 0}}}), "");
   EXPECT_EQ(Objections({.kept = 512, .y_at = 768}), "");
 }
 
-TEST_F(CheckParts, AcceptsOneThatIsFreedEntirely) {
+TEST_F(CheckParts, AcceptsAPartThatIsFreedEntirely) {
   const auto frees = [](PlanWriter* p) { p->Free("x", 0, 256); };
   PartChoices choices = {.whole_at = 512, .lacks = 0, .saved = {{0, 0}}, .loaded = {{0, 0}}};
   choices.meanwhile = frees;
@@ -65,7 +65,7 @@ TEST_F(CheckParts, AcceptsPartsOfPartsAndPartsThatEndTheirTensor) {
   PartChoices choices = {.y_at = 256, .saved = {{0, 768}}, .loaded = {{0, 768}}};
   choices.keep = keeps_the_end;
   Plan plan = PartPlan(graph_, choices);
-  for (Step& step : plan.steps) {  // what x lacks then are its first bytes
+  for (Step& step : plan.steps) {  // here x lacks its first bytes
     if (step.kind != StepKind::kAlloc || step.tensor != 1 || step.begin == 0) continue;
     step.begin = 0;
     step.end = 768;
@@ -157,7 +157,7 @@ TEST_F(CheckParts, ObjectsToBytesThatTheTensorDoesNotHave) {
   EXPECT_TRUE(Objects({.keep = frees}, "is of bytes [256, 600), which are not aligned"));
 }
 
-TEST_F(CheckParts, ObjectsToGivingBackWhatIsNotThereOrInTheMiddle) {
+TEST_F(CheckParts, ObjectsToFreeingMissingOrMiddleBytes) {
   const auto frees = [](int64_t begin, int64_t end) {
     return [=](PlanWriter* p) { p->Free("x", begin, end); };
   };
@@ -209,13 +209,13 @@ TEST_F(CheckParts, ObjectsToCopiesOfAPart) {
   }
 }
 
-TEST_F(CheckParts, ObjectsToATensorThatIsPutOnAPart) {
+TEST_F(CheckParts, ObjectsToAnAliasOnAPart) {
   const auto aliases = [](PlanWriter* p) { p->Alias("z", "x"); };
   EXPECT_TRUE(Objects({.meanwhile = aliases},
                       "(alias z): is put on x, but only a part of that is on the device"));
 }
 
-TEST_F(CheckParts, ObjectsToAMoveOfMoreOrLessThanThereIs) {
+TEST_F(CheckParts, ObjectsToAMoveOfOtherBytesThanThePart) {
   const auto moved = [&](int64_t bytes) {
     const auto moves = [bytes](PlanWriter* p) { p->Move("x", 256, bytes); };
     return MovedPartPlan(graph_, {.meanwhile = moves});
@@ -252,17 +252,17 @@ TEST_F(CheckParts, ObjectsToBytesThatAreTakenWhileTheyAreSaved) {
                       "(compute second): writes y without waiting for step 4 (offload x)"));
 }
 
-TEST_F(CheckParts, ObjectsToTensorsOnAPart) {
+TEST_F(CheckParts, ObjectsToRangesThatOverlapAPart) {
   EXPECT_TRUE(
       Objects({.kept = 512}, "(alloc y): range [512, +768) overlaps the live device range"));
 }
 
-TEST_F(CheckParts, ObjectsToAWholeRangeThatBeginsElsewhere) {
+TEST_F(CheckParts, ObjectsToAWholeRangeAtAnotherOffset) {
   EXPECT_TRUE(Objects({.whole_at = 512},
                       "(alloc x): lies elsewhere than the part of x: bytes [0, 256) are at 256"));
 }
 
-TEST_F(CheckParts, ObjectsToAWholeRangeOnOtherTensors) {
+TEST_F(CheckParts, ObjectsToAWholeRangeThatOverlapsOtherTensors) {
   const auto takes = [](PlanWriter* p) { p->Alloc("y", 768); };
   EXPECT_TRUE(Objects({.before_whole = takes}, "overlaps the live device range of y"));
 }
@@ -272,12 +272,12 @@ TEST_F(CheckParts, ObjectsToAWholeRangeThatLeavesTheArena) {
   EXPECT_TRUE(Objects({.whole_at = 1024, .before_whole = moves}, "is not inside the device arena"));
 }
 
-TEST_F(CheckParts, ObjectsToAWholeRangeThatIsMadeWholeAgain) {
+TEST_F(CheckParts, ObjectsToGrowingAWholeRange) {
   const auto again = [](PlanWriter* p) { p->Alloc("x", 256, Tier::kDevice, 256); };
   EXPECT_TRUE(Objects({.before_load = again}, "(alloc x): x has a device range already"));
 }
 
-TEST_F(CheckParts, ObjectsToALoadWithoutTheBytesBefore) {
+TEST_F(CheckParts, ObjectsToAWholeRangeWithoutItsFirstBytes) {
   EXPECT_TRUE(
       Objects({.loaded = {{512, 488}}},
               "(compute fourth): reads x, but its device range holds only bytes [512, 1000)"));
@@ -287,14 +287,14 @@ TEST_F(CheckParts, ObjectsToALoadWithoutTheBytesBefore) {
               "(compute fourth): reads x, but its device range holds only bytes [256, 1000)"));
 }
 
-TEST_F(CheckParts, AcceptsACopyInTwo) {
+TEST_F(CheckParts, AcceptsACopyInTwoSteps) {
   EXPECT_EQ(Objections({.saved = {{256, 256}, {512, 488}}, .loaded = {{256, 256}, {512, 488}}}),
             "");
   EXPECT_TRUE(Objects({.loaded = {{256, 256}}},
                       "(compute fourth): reads x, but its device range holds only bytes [0, 512)"));
 }
 
-TEST_F(CheckParts, ObjectsToALoadOfWhatTheHostTierDoesNotHave) {
+TEST_F(CheckParts, ObjectsToAPrefetchOfBytesThatTheHostTierLacks) {
   const std::string words = "reads x, but its host range holds only bytes [512, 1000)";
   EXPECT_TRUE(Objects({.saved = {{512, 488}}}, "(prefetch x): " + words));
   EXPECT_TRUE(Objects({.saved = {{512, 488}}, .loaded = {{0, 0}}}, "(prefetch x): " + words));
@@ -307,7 +307,7 @@ TEST_F(CheckParts, ObjectsToALoadOfWhatTheHostTierDoesNotHave) {
       << "both are of one value";
 }
 
-TEST_F(CheckParts, ObjectsToReadersOfWhatHasNotComeBack) {
+TEST_F(CheckParts, ObjectsToReadsBeforeTheRestIsPrefetched) {
   const std::string words = " x, but its device range holds only bytes [0, 256)";
   EXPECT_TRUE(Objects({.loaded = {}}, "(compute fourth): reads" + words));
   const auto saves = [](PlanWriter* p) { p->Offload("x"); };

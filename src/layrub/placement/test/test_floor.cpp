@@ -15,7 +15,7 @@ using testing::Chain;
 using testing::HandMade;
 using testing::Uses;
 
-TEST(Floor, IsPersistentBytesPlusTheLargestWorkingSet) {
+TEST(Floor, IsStateBytesPlusTheLargestWorkingSet) {
   HandMade net;
   const TensorId w = net.Add("w", 3, Role::kParameter);
   const TensorId x = net.Add("x", 4);
@@ -26,7 +26,7 @@ TEST(Floor, IsPersistentBytesPlusTheLargestWorkingSet) {
   EXPECT_EQ(FloorOp(net.graph), 1);
 }
 
-TEST(Floor, OfStateThatMayLeaveIsTheLargestWorkingSetWithItsState) {
+TEST(Floor, CountsOnlyTheStateInUseIfStateMayLeave) {
   HandMade net;
   const TensorId input = net.Add("input", 1, Role::kUser);
   const TensorId v = net.Add("v", 3, Role::kParameter);
@@ -76,7 +76,7 @@ TEST(Floor, LetsEachInputCarryOneOutput) {
   EXPECT_EQ(FloorBytes(net.graph), (4 + 3) * kAlignment);
 }
 
-TEST(Floor, NeverPutsAnOutputOnASmallerOrPersistentInput) {
+TEST(Floor, NeverPutsAnOutputOnASmallerInputOrOnState) {
   HandMade net;
   const TensorId w = net.Add("w", 9, Role::kParameter);
   const TensorId x = net.Add("x", 3);
@@ -86,19 +86,19 @@ TEST(Floor, NeverPutsAnOutputOnASmallerOrPersistentInput) {
   EXPECT_EQ(FloorBytes(net.graph), (9 + 3 + 4) * kAlignment);
 }
 
-TEST(Floor, TakesTheCheapestFormAndTheSmallestScratch) {
+TEST(Floor, TakesTheCheapestVariantAndTheSmallestWorkspace) {
   HandMade net = Chain();
-  const TensorId big = net.Add("big", 50, Role::kScratch);
-  const TensorId small = net.Add("small", 5, Role::kScratch);
-  Form expensive = Uses({0, 1, 2, 3, 4}, {5});
-  net.graph.ops[4].forms.push_back(expensive);
+  const TensorId big = net.Add("big", 50, Role::kWorkspace);
+  const TensorId small = net.Add("small", 5, Role::kWorkspace);
+  Variant expensive = Uses({0, 1, 2, 3, 4}, {5});
+  net.graph.ops[4].variants.push_back(expensive);
   EXPECT_EQ(FloorBytes(net.graph), (1 + 8) * kAlignment);
-  net.graph.ops[1].forms[0].scratch = {{big, 0, true}, {small, 0, true}};
+  net.graph.ops[1].variants[0].algorithms = {{big, 0, true}, {small, 0, true}};
   EXPECT_EQ(FloorBytes(net.graph), (1 + 8 + 5) * kAlignment);
   EXPECT_EQ(FloorOp(net.graph), 1);
 }
 
-TEST(Floor, CountsASavedOutputOnlyIfEveryFormOfItsReaderNeedsIt) {
+TEST(Floor, CountsASavedOutputOnlyIfEveryVariantOfItsReaderNeedsIt) {
   HandMade net;
   const TensorId x = net.Add("x", 4);
   const TensorId y = net.Add("y", 4);
@@ -109,7 +109,7 @@ TEST(Floor, CountsASavedOutputOnlyIfEveryFormOfItsReaderNeedsIt) {
   net.Backward("loss/backward", Uses({}, {dy}));
   net.Run("relu/backward", Pass::kBackward, {Uses({y, dy}, {}), Uses({mask, dy}, {})});
   EXPECT_EQ(FloorBytes(net.graph), 8 * kAlignment);
-  net.graph.ops[3].forms.erase(net.graph.ops[3].forms.begin());
+  net.graph.ops[3].variants.erase(net.graph.ops[3].variants.begin());
   EXPECT_EQ(FloorBytes(net.graph), 11 * kAlignment);
 }
 
@@ -134,19 +134,19 @@ TEST(BestAliases, PrefersTheLargerOfTwoOutputsThatCompete) {
             (ShortList<AliasPair>{{large, a}}));
 }
 
-TEST(SmallestScratch, IsTheFirstOfTheSmallest) {
+TEST(SmallestAlgorithm, IsTheFirstOfTheSmallest) {
   HandMade net;
-  const TensorId big = net.Add("big", 3, Role::kScratch);
-  const TensorId one = net.Add("one", 2, Role::kScratch);
-  const TensorId two = net.Add("two", 2, Role::kScratch);
-  Form form;
-  EXPECT_EQ(SmallestScratch(net.graph, form), 0);
-  EXPECT_EQ(ScratchBytes(net.graph, form, 0), 0);
-  form.scratch = {{big, 0, true}, {one, 0, true}, {two, 0, true}};
-  EXPECT_EQ(SmallestScratch(net.graph, form), 1);
-  EXPECT_EQ(ScratchBytes(net.graph, form, 1), 2 * kAlignment);
-  form.scratch.push_back({kNone, 0, true});
-  EXPECT_EQ(SmallestScratch(net.graph, form), 3);
+  const TensorId big = net.Add("big", 3, Role::kWorkspace);
+  const TensorId one = net.Add("one", 2, Role::kWorkspace);
+  const TensorId two = net.Add("two", 2, Role::kWorkspace);
+  Variant variant;
+  EXPECT_EQ(SmallestAlgorithm(net.graph, variant), 0);
+  EXPECT_EQ(WorkspaceBytes(net.graph, variant, 0), 0);
+  variant.algorithms = {{big, 0, true}, {one, 0, true}, {two, 0, true}};
+  EXPECT_EQ(SmallestAlgorithm(net.graph, variant), 1);
+  EXPECT_EQ(WorkspaceBytes(net.graph, variant, 1), 2 * kAlignment);
+  variant.algorithms.push_back({kNone, 0, true});
+  EXPECT_EQ(SmallestAlgorithm(net.graph, variant), 3);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "layrub/placement/cost/workspaces.hpp"
+#include "layrub/placement/cost/algorithm_choices.hpp"
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 
@@ -38,34 +38,37 @@ TEST(Validate, NamesWhatIsWrong) {
       {[](Graph* g) { std::swap(g->ops[3], g->ops[4]); }, "operation c/backward: it reads c"},
       {[](Graph* g) { g->ops[1].pass = Pass::kUpdate; },
        "operation b/forward: a forward operation"},
-      {[](Graph* g) { g->ops[1].forms.clear(); }, "operation a/forward: it has no form"},
-      {[](Graph* g) { g->ops[1].forms.push_back({}); }, "operation a/forward: a forward operation"},
-      {[](Graph* g) { g->ops[1].forms[0].name = "x y"; }, "operation a/forward: the name of form"},
-      {[](Graph* g) { g->ops[1].forms[0].reads = {7}; }, "tensor number 7 does not exist"},
-      {[](Graph* g) { g->ops[1].forms[0].writes = {-1}; }, "tensor number -1 does not exist"},
+      {[](Graph* g) { g->ops[1].variants.clear(); }, "operation a/forward: it has no variant"},
+      {[](Graph* g) { g->ops[1].variants.push_back({}); },
+       "operation a/forward: a forward operation"},
+      {[](Graph* g) { g->ops[1].variants[0].name = "x y"; },
+       "operation a/forward: the name of variant"},
+      {[](Graph* g) { g->ops[1].variants[0].reads = {7}; }, "tensor number 7 does not exist"},
+      {[](Graph* g) { g->ops[1].variants[0].writes = {-1}; }, "tensor number -1 does not exist"},
       {[](Graph* g) {
-         g->ops[1].forms[0].writes = {2, 2};
+         g->ops[1].variants[0].writes = {2, 2};
        },
        "writes a tensor twice"},
-      {[](Graph* g) { g->ops[2].forms[0].reads = {3}; }, "it reads b, which nothing has written"},
+      {[](Graph* g) { g->ops[2].variants[0].reads = {3}; },
+       "it reads b, which nothing has written"},
       {[](Graph* g) {
-         g->ops[1].forms[0].may_alias = {{3, 1}};
+         g->ops[1].variants[0].may_alias = {{3, 1}};
        },
        "may_alias names b, which"},
       {[](Graph* g) {
-         g->ops[1].forms[0].may_alias = {{2, 2}};
+         g->ops[1].variants[0].may_alias = {{2, 2}};
        },
        "two different tensors"},
       {[](Graph* g) {
-         g->ops[1].forms[0].may_alias = {{2, 99}};
+         g->ops[1].variants[0].may_alias = {{2, 99}};
        },
        "two different tensors"},
       {[](Graph* g) {
-         g->ops[1].forms[0].scratch = {{1, 0, true}};
+         g->ops[1].variants[0].algorithms = {{1, 0, true}};
        },
-       "x is not a scratch tensor"},
+       "x is not a workspace"},
       {[](Graph* g) {
-         g->ops[1].forms[0].scratch = {{99, 0, true}};
+         g->ops[1].variants[0].algorithms = {{99, 0, true}};
        },
        "tensor number 99"},
       {[](Graph* g) { g->ops[1].kind = OpKind::kFill; }, "operation a/forward: a fill writes"},
@@ -87,16 +90,16 @@ TEST(Validate, NamesWhatIsWrong) {
   }
 }
 
-TEST(Validate, RejectsScratchUsedByTwoOperationsOrAsAnOperand) {
+TEST(Validate, RejectsAWorkspaceUsedByTwoOperationsOrAsAnOperand) {
   HandMade net = Chain();
-  const TensorId work = net.Add("work", 1, Role::kScratch);
-  net.graph.ops[1].forms[0].scratch = {{work, 0, true}};
+  const TensorId work = net.Add("work", 1, Role::kWorkspace);
+  net.graph.ops[1].variants[0].algorithms = {{work, 0, true}};
   EXPECT_TRUE(Validate(net.graph).ok());
   Graph shared = net.graph;
-  shared.ops[2].forms[0].scratch = {{work, 0, true}};
+  shared.ops[2].variants[0].algorithms = {{work, 0, true}};
   EXPECT_NE(Validate(shared).message.find("belongs to a/forward"), std::string::npos);
   Graph operand = net.graph;
-  operand.ops[1].forms[0].writes.push_back(work);
+  operand.ops[1].variants[0].writes.push_back(work);
   EXPECT_NE(Validate(operand).message.find("cannot be an operand"), std::string::npos);
 }
 
@@ -116,18 +119,18 @@ TEST(StateBytes, SumsAlignedSizes) {
   EXPECT_EQ(StateBytes(net.graph), (1 + 1 + 2) * kAlignment);
 }
 
-TEST(KeepDeterministic, NamesTheOperationThatHasNoReproducibleWorkspace) {
+TEST(KeepDeterministic, NamesAnOperationWithoutADeterministicAlgorithm) {
   Graph graph;
   graph.ops.resize(1);
   graph.ops[0].name = "conv/forward";
-  graph.ops[0].forms.resize(1);
-  Form& form = graph.ops[0].forms[0];
-  form.name = "x";
+  graph.ops[0].variants.resize(1);
+  Variant& variant = graph.ops[0].variants[0];
+  variant.name = "x";
   EXPECT_TRUE(KeepDeterministic(&graph).ok());
-  form.scratch = {{kNone, 3, true}, {kNone, 2, false}, {kNone, 1, true}};
+  variant.algorithms = {{kNone, 3, true}, {kNone, 2, false}, {kNone, 1, true}};
   EXPECT_TRUE(KeepDeterministic(&graph).ok());
-  EXPECT_EQ(form.scratch, (std::vector<Scratch>{{kNone, 1, true}}));
-  form.scratch = {{kNone, 2, false}};
+  EXPECT_EQ(variant.algorithms, (std::vector<Algorithm>{{kNone, 1, true}}));
+  variant.algorithms = {{kNone, 2, false}};
   const Status status = KeepDeterministic(&graph);
   EXPECT_EQ(status.code, Code::kInvalid);
   EXPECT_NE(status.message.find("conv/forward"), std::string::npos);

@@ -8,7 +8,7 @@
 #include "layrub/placement/cost/live_bytes.hpp"
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
-#include "layrub/placement/search/frugal_forms.hpp"
+#include "layrub/placement/search/frugal_variants.hpp"
 #include "layrub/placement/search/greedy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 
@@ -21,7 +21,8 @@ using testing::Uses;
 
 constexpr int64_t kUnit = kAlignment;
 
-/// x, of 8 units, is needed by its backward operation; between, y and z need 16. All take a second.
+/// x, of 8 units, is needed by its backward operation; y and z need 16 in between. Each operation
+/// takes a second.
 class Away : public HandMade {
  public:
   Away() {
@@ -30,7 +31,7 @@ class Away : public HandMade {
     Forward("y/forward", Uses({}, {y}));
     Forward("z/forward", Uses({y}, {z}));
     Backward("x/backward", Uses({x}, {}));
-    for (Op& op : graph.ops) op.forms[0].flops = 1;
+    for (Op& op : graph.ops) op.variants[0].flops = 1;
     graph.ops[0].repeatable = true;
   }
   TensorId x, y, z;
@@ -38,7 +39,7 @@ class Away : public HandMade {
 
 Decision Within(const Graph& graph, const Machine& machine, int64_t units,
                 const GreedyPolicy& policy = {}) {
-  const Start start = InFrugalForms(graph, 0);
+  const Start start = InFrugalVariants(graph, 0);
   return EvictGreedily(graph, machine, start, units * kUnit, policy).value();
 }
 
@@ -48,18 +49,19 @@ bool RunsAgain(const Decision& decision, OpId op) {
 }
 
 bool ComesBack(const Decision& decision, TensorId t) {
-  const ShortList<Gap>& gaps = decision.tensors[t].gaps;
-  return std::any_of(gaps.begin(), gaps.end(), [](const Gap& gap) { return !gap.dropped; });
+  const ShortList<Eviction>& evictions = decision.tensors[t].evictions;
+  return std::any_of(evictions.begin(), evictions.end(),
+                     [](const Eviction& eviction) { return !eviction.dropped; });
 }
 
-TEST(EvictGreedily, LeavesEverythingInPlaceWhereThereIsRoom) {
+TEST(EvictGreedily, EvictsNothingIfEverythingFits) {
   const Away net;
   const Decision decision = Within(net.graph, LinkMachine(1), 24);
   EXPECT_EQ(decision.runs.size(), net.graph.ops.size());
-  for (const TensorDecision& tensor : decision.tensors) EXPECT_TRUE(tensor.gaps.empty());
+  for (const TensorDecision& tensor : decision.tensors) EXPECT_TRUE(tensor.evictions.empty());
 }
 
-TEST(EvictGreedily, BringsBackWhateverWayTakesLess) {
+TEST(EvictGreedily, CopiesOrRecomputesWhicheverIsFaster) {
   const Away net;
   const Decision again = Within(net.graph, LinkMachine(1), 16);  // 8 s beside 1 s
   EXPECT_TRUE(RunsAgain(again, 0));
@@ -69,7 +71,7 @@ TEST(EvictGreedily, BringsBackWhateverWayTakesLess) {
   EXPECT_TRUE(ComesBack(copied, net.x));
 }
 
-TEST(EvictGreedily, CopiesAllThatLeavesWhereNothingIsToRunAgain) {
+TEST(EvictGreedily, OnlyCopiesWithoutRematerialization) {
   const Away net;
   const Decision decision = Within(net.graph, LinkMachine(1), 16, {.rematerialize = false});
   EXPECT_FALSE(RunsAgain(decision, 0));
@@ -88,13 +90,13 @@ Graph Chain(int layers) {
   for (int i = layers - 1; i >= 0; --i)
     net.Backward("b" + std::to_string(i), Uses({x[i], grad[i + 1]}, {grad[i]}));
   for (Op& op : net.graph.ops) {
-    op.forms[0].flops = 1;
+    op.variants[0].flops = 1;
     op.repeatable = op.pass == Pass::kForward && op.name != "data";
   }
   return net.graph;
 }
 
-TEST(EvictGreedily, KeepsToItsRoom) {
+TEST(EvictGreedily, StaysWithinItsCapacity) {
   const Graph graph = Chain(12);
   for (int64_t units = 24; units <= 8 * 14; units += 8) {
     for (const double speed : {1.0, 80.0}) {
@@ -105,11 +107,12 @@ TEST(EvictGreedily, KeepsToItsRoom) {
   }
 }
 
-/// Operations that take no time beside a link that takes for ever: all that is away is looked at
-/// for computing it again, down to the data. That would take a call within another for each layer.
-TEST(EvictGreedily, LooksIntoChainsOfAnyLengthOnASmallStack) {
+/// Operations take no time and the link is extremely slow, so for each evicted tensor the search
+/// considers a recomputation of the whole chain down to the data. Recursion would need one call for
+/// each layer.
+TEST(EvictGreedily, HandlesChainsOfAnyLengthOnASmallStack) {
   Graph graph = Chain(15000);
-  for (Op& op : graph.ops) op.forms[0].flops = 0;
+  for (Op& op : graph.ops) op.variants[0].flops = 0;
   pthread_attr_t small;
   pthread_attr_init(&small);
   pthread_attr_setstacksize(&small, size_t{1536} << 10);
@@ -117,7 +120,7 @@ TEST(EvictGreedily, LooksIntoChainsOfAnyLengthOnASmallStack) {
   const auto run = [](void* of) -> void* {
     const Graph& chain = *static_cast<const Graph*>(of);
     const auto decision =
-        EvictGreedily(chain, LinkMachine(1e-6), InFrugalForms(chain, 0), 400 * kUnit, {});
+        EvictGreedily(chain, LinkMachine(1e-6), InFrugalVariants(chain, 0), 400 * kUnit, {});
     EXPECT_TRUE(!decision || decision->runs.size() >= chain.ops.size());
     return nullptr;
   };

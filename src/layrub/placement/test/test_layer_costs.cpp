@@ -32,7 +32,7 @@ struct Costs {
 Costs CostsOf(Graph graph, const std::string& strategy) {
   for (Op& op : graph.ops) {
     op.repeatable = op.pass == Pass::kForward && op.name != "data/forward";
-    for (Form& form : op.forms) form.flops = 1;
+    for (Variant& variant : op.variants) variant.flops = 1;
   }
   Costs costs;
   costs.plan = MakePlan(graph, Slow(), {}, strategy).value();
@@ -42,7 +42,7 @@ Costs CostsOf(Graph graph, const std::string& strategy) {
   return costs;
 }
 
-TEST(LayerOf, IsTheNameWithoutPassAndWithoutTheNumberOfAParameter) {
+TEST(LayerOf, StripsThePassAndTheParameterNumber) {
   const auto layer = [](const std::string& name, OpKind kind) {
     return LayerOf({name, Pass::kForward, kind, false, {}});
   };
@@ -54,7 +54,7 @@ TEST(LayerOf, IsTheNameWithoutPassAndWithoutTheNumberOfAParameter) {
   EXPECT_EQ(layer("alone", OpKind::kUpdate), "alone");
 }
 
-TEST(LayerCosts, OfKeepAreTheBytesThatStay) {
+TEST(LayerCosts, CountTheBytesThatKeepKeeps) {
   const Costs costs = CostsOf(Chain().graph, "keep");
   ASSERT_EQ(costs.layers.size(), 4u);
   const std::vector<std::string> names = {"data", "a", "b", "c"};
@@ -66,7 +66,7 @@ TEST(LayerCosts, OfKeepAreTheBytesThatStay) {
   EXPECT_EQ(costs.total.added(), 0);
 }
 
-TEST(LayerCosts, OfHybridAreCopiesAndWaitsForThem) {
+TEST(LayerCosts, CountTheCopiesAndStallsOfHybrid) {
   const Graph graph = Chain().graph;
   const Costs costs = CostsOf(graph, "hybrid");
   EXPECT_GT(costs.total.offloaded, 0);
@@ -75,13 +75,14 @@ TEST(LayerCosts, OfHybridAreCopiesAndWaitsForThem) {
   EXPECT_GT(costs.timeline.stalled, 0);
   EXPECT_NEAR(costs.total.exposed, costs.timeline.stalled, 1e-9);
   EXPECT_NEAR(costs.total.copying, static_cast<double>(costs.total.traffic) / kAlignment, 1e-9);
-  // x is away from a/forward to a/backward; the gradients lie on what is not needed any more.
+  // x is evicted from a/forward to a/backward; the gradients lie on tensors that are no longer
+  // needed.
   EXPECT_EQ(costs.layers[0].offloaded, 4 * kAlignment);
   EXPECT_EQ(costs.layers[0].kept, 0);
   EXPECT_GT(costs.total.aliased, 0);
 }
 
-TEST(LayerCosts, OfASourceAreTheCopiesFromTheHost) {
+TEST(LayerCosts, CountTheCopiesOfASource) {
   Graph graph = Chain().graph;
   graph.ops[0].kind = OpKind::kFeed;
   const Costs costs = CostsOf(graph, "liveness");
@@ -93,7 +94,7 @@ TEST(LayerCosts, OfASourceAreTheCopiesFromTheHost) {
   EXPECT_NEAR(costs.layers[0].exposed, 4, 1e-9);
 }
 
-TEST(LayerCosts, OfSqrtAreOperationsThatRunAgain) {
+TEST(LayerCosts, CountTheRecomputationsOfSqrt) {
   HandMade net;
   TensorId bottom = net.Add("x", 4);
   net.Forward("data/forward", Uses({}, {bottom}));
@@ -113,7 +114,7 @@ TEST(LayerCosts, OfSqrtAreOperationsThatRunAgain) {
   }
   const Costs costs = CostsOf(net.graph, "sqrt");
   int64_t again = 0;
-  for (const Step& step : costs.plan.steps) again += step.again;
+  for (const Step& step : costs.plan.steps) again += step.recompute;
   EXPECT_GT(again, 0);
   EXPECT_NEAR(costs.total.again, static_cast<double>(again), 1e-9);  // a second each
   EXPECT_EQ(costs.total.recomputed, again * 4 * kAlignment);

@@ -23,7 +23,7 @@ std::string Refusal(const Graph& graph, const Decision& decision) {
   return status.message;
 }
 
-TEST(Lifetimes, NamesWhatADecisionAsksForInVain) {
+TEST(Lifetimes, NamesWhatIsImpossible) {
   const HandMade net = Chain();
   struct Case {
     std::function<void(Decision*)> spoil;
@@ -32,40 +32,40 @@ TEST(Lifetimes, NamesWhatADecisionAsksForInVain) {
   const std::vector<Case> cases{
       {[](Decision* d) { d->runs.pop_back(); }, "the decision is for another graph"},
       {[](Decision* d) { d->tensors.pop_back(); }, "the decision is for another graph"},
-      {[](Decision* d) { d->runs[1].form = 1; }, "a/forward: it has no form 1"},
-      {[](Decision* d) { d->runs[1].scratch = 1; }, "a/forward: it has no scratch variant 1"},
+      {[](Decision* d) { d->runs[1].variant = 1; }, "a/forward: it has no variant 1"},
+      {[](Decision* d) { d->runs[1].algorithm = 1; }, "a/forward: it has no algorithm 1"},
       {[](Decision* d) {
-         d->tensors[0].gaps = {{1, 1, 3, 4}};
+         d->tensors[0].evictions = {{1, 1, 3, 4}};
        },
        "tensor w: it stays resident"},
       {[](Decision* d) {
-         d->tensors[1].gaps = {{0, 1, 5, 6}};
+         d->tensors[1].evictions = {{0, 1, 5, 6}};
        },
-       "tensor x: a gap does not lie"},
+       "tensor x: an eviction does not lie"},
       {[](Decision* d) {
-         d->tensors[1].gaps = {{1, 2, 3, 5}};
+         d->tensors[1].evictions = {{1, 2, 3, 5}};
        },
-       "tensor x: a gap does not lie"},
+       "tensor x: an eviction does not lie"},
       {[](Decision* d) {
-         d->tensors[1].gaps = {{6, 6, 7, 7}};
+         d->tensors[1].evictions = {{6, 6, 7, 7}};
        },
-       "tensor x: a gap does not lie"},
+       "tensor x: an eviction does not lie"},
       {[](Decision* d) {
-         d->tensors[1].gaps = {{1, 0, 5, 6}};
-       },
-       "after a/forward is not in the"},
-      {[](Decision* d) {
-         d->tensors[1].gaps = {{1, 5, 5, 6}};
+         d->tensors[1].evictions = {{1, 0, 5, 6}};
        },
        "after a/forward is not in the"},
       {[](Decision* d) {
-         d->tensors[1].gaps = {{1, 2, 7, 6}};
+         d->tensors[1].evictions = {{1, 5, 5, 6}};
+       },
+       "after a/forward is not in the"},
+      {[](Decision* d) {
+         d->tensors[1].evictions = {{1, 2, 7, 6}};
        },
        "after a/forward is not in the"},
       {[](Decision* d) {
          d->runs[4].aliases = {{5, 2}};
        },
-       "form '' does not allow it"},
+       "variant '' does not allow it"},
       {[](Decision* d) {
          d->runs[4].aliases = {{5, 3}, {5, 4}};
        },
@@ -101,29 +101,29 @@ TEST(Lifetimes, RefusesAnAliasThatIsTooLargeOrLosesAValue) {
 /// Chain, where 2 of the 4 units of x stay on the device between its uses.
 Decision PartOfX(const Graph& graph) {
   Decision decision = DefaultDecision(graph);
-  decision.tensors[1].gaps = {{1, 2, 5, 6, false, 2 * kAlignment}};
+  decision.tensors[1].evictions = {{1, 2, 5, 6, false, 2 * kAlignment}};
   return decision;
 }
 
-std::vector<Residence> ResidencesOf(const Lifetimes& lives, TensorId t) {
-  std::vector<Residence> residences;
-  for (const Residence& residence : lives.residences) {
-    if (residence.tensor == t) residences.push_back(residence);
+std::vector<LiveInterval> IntervalsOf(const Lifetimes& lives, TensorId t) {
+  std::vector<LiveInterval> intervals;
+  for (const LiveInterval& interval : lives.intervals) {
+    if (interval.tensor == t) intervals.push_back(interval);
   }
-  return residences;
+  return intervals;
 }
 
-TEST(Lifetimes, APartFillsTheGapAndHasABlockOfItsOwn) {
+TEST(Lifetimes, GivesAPartAnIntervalAndABlockOfItsOwn) {
   const HandMade net = Chain();
   const Lifetimes lives = FindLifetimes(net.graph, PartOfX(net.graph)).value();
-  EXPECT_EQ(ResidencesOf(lives, 1),
-            (std::vector<Residence>{{1, 0, 2, kNone, kNone, 4 * kAlignment, false, 1},
-                                    {1, 2, 5, kNone, kNone, 2 * kAlignment, true, 2},
-                                    {1, 5, 6, 6, kNone, 4 * kAlignment, false, 3}}));
+  EXPECT_EQ(IntervalsOf(lives, 1),
+            (std::vector<LiveInterval>{{1, 0, 2, kNone, kNone, 4 * kAlignment, false, 1},
+                                       {1, 2, 5, kNone, kNone, 2 * kAlignment, true, 2},
+                                       {1, 5, 6, 6, kNone, 4 * kAlignment, false, 3}}));
   EXPECT_EQ(lives.blocks, 9);
 }
 
-TEST(Lifetimes, TheHostGetsWhatLeavesInSomeGap) {
+TEST(Lifetimes, GivesTheHostAllBytesThatAnyEvictionOffloads) {
   HandMade net;
   const TensorId x = net.Add("x", 4);
   net.Forward("make", Uses({}, {x}));
@@ -133,30 +133,30 @@ TEST(Lifetimes, TheHostGetsWhatLeavesInSomeGap) {
   };
   for (const Case& one : {Case{3, 2, 2}, Case{1, 2, 1}, Case{2, 0, 0}, Case{0, 2, 0}}) {
     Decision decision = DefaultDecision(net.graph);
-    decision.tensors[x].gaps = {{0, 0, 1, 1, false, one.first * kAlignment},
-                                {2, 2, 3, 3, false, one.second * kAlignment}};
+    decision.tensors[x].evictions = {{0, 0, 1, 1, false, one.first * kAlignment},
+                                     {2, 2, 3, 3, false, one.second * kAlignment}};
     const Lifetimes lives = FindLifetimes(net.graph, decision).value();
     ASSERT_EQ(lives.host.size(), 1u);
-    EXPECT_EQ(lives.host[0], (HostStay{x, {0}, 3, one.from * kAlignment}));
+    EXPECT_EQ(lives.host[0], (HostInterval{x, {0}, 3, one.from * kAlignment}));
   }
 }
 
-TEST(Lifetimes, PartsAreRetimedWithTheirGaps) {
+TEST(Lifetimes, RetimesPartsWithTheirEvictions) {
   const HandMade net = Chain();
   Decision decision = PartOfX(net.graph);
   Lifetimes lives = FindLifetimes(net.graph, decision).value();
-  decision.tensors[1].gaps[0].release = 1;
-  decision.tensors[1].gaps[0].prefetch = 4;
+  decision.tensors[1].evictions[0].release = 1;
+  decision.tensors[1].evictions[0].prefetch = 4;
   Retime(decision, &lives);
   EXPECT_EQ(lives, FindLifetimes(net.graph, decision).value());
 }
 
 TEST(Lifetimes, RefusesPartsThatCannotStay) {
-  const std::string refusal = "bytes cannot stay in the gap after";
+  const std::string refusal = "bytes cannot stay in the eviction after";
   HandMade net = Chain();
   for (const int64_t bytes : {kAlignment + 1, 4 * kAlignment, 8 * kAlignment, -kAlignment}) {
     Decision decision = PartOfX(net.graph);
-    decision.tensors[1].gaps[0].stays = bytes;
+    decision.tensors[1].evictions[0].stays = bytes;
     EXPECT_NE(
         Refusal(net.graph, decision)
             .find("tensor x: its first " + std::to_string(bytes) + " " + refusal + " a/forward"),
@@ -170,12 +170,12 @@ TEST(Lifetimes, RefusesPartsThatCannotStay) {
   EXPECT_NE(Refusal(net.graph, PartOfX(net.graph)).find(refusal), std::string::npos);
 }
 
-TEST(Lifetimes, LetsOnlyWhatIsKeptEndInTheHostTier) {
+TEST(Lifetimes, LetsOnlyKeptTensorsEndInTheHostTier) {
   HandMade net = Chain();
   Decision decision = DefaultDecision(net.graph);
-  decision.tensors[1].gaps = {
+  decision.tensors[1].evictions = {
       ToTheEnd(FindUses(net.graph, decision.runs)[1].back(), decision.runs)};
-  const std::string refusal = "tensor x: a gap does not lie between two uses";
+  const std::string refusal = "tensor x: an eviction does not lie between two uses";
   EXPECT_NE(Refusal(net.graph, decision).find(refusal), std::string::npos);
   net.graph.tensors[1].keep = true;
   const Plan plan = Schedule(net.graph, decision).value();
@@ -195,23 +195,26 @@ TEST(Lifetimes, RefusesStateThatDoesNotBeginOrEndInItsHome) {
   }();
   Decision decision = resident;
   decision.tensors[w].home = Tier::kHost;
-  decision.tensors[w].gaps = {FromTheStart(uses.front()), ToTheEnd(uses.back(), decision.runs)};
+  decision.tensors[w].evictions = {FromTheStart(uses.front()),
+                                   ToTheEnd(uses.back(), decision.runs)};
   const Plan plan = Schedule(net.graph, decision).value();
   EXPECT_EQ(Check(net.graph, plan), std::vector<std::string>());
   EXPECT_EQ(plan.homes, (std::vector<Home>{{w, Tier::kHost, 0}}));
-  const auto refused = [&](const ShortList<Gap>& gaps, Tier home, const std::string& why) {
+  const auto refused = [&](const ShortList<Eviction>& evictions, Tier home,
+                           const std::string& why) {
     Decision wrong = decision;
-    wrong.tensors[w].gaps = gaps;
+    wrong.tensors[w].evictions = evictions;
     wrong.tensors[w].home = home;
     EXPECT_NE(Refusal(net.graph, wrong).find("tensor w: " + why), std::string::npos)
         << Refusal(net.graph, wrong);
   };
-  const std::string both_ends = "its home is off the device, where it has to begin and to end";
+  const std::string both_ends = "its home is off the device, so it has to begin and to end there";
   refused({}, Tier::kHost, both_ends);
   refused({FromTheStart(uses.front())}, Tier::kHost, both_ends);
   refused({ToTheEnd(uses.back(), decision.runs)}, Tier::kHost, both_ends);
-  refused(decision.tensors[w].gaps, Tier::kDevice, "it stays resident, so it cannot have a gap");
-  Gap dropped = FromTheStart(uses.front());
+  refused(decision.tensors[w].evictions, Tier::kDevice,
+          "it stays resident, so it cannot have an eviction");
+  Eviction dropped = FromTheStart(uses.front());
   dropped.dropped = true;
   refused({dropped, ToTheEnd(uses.back(), decision.runs)}, Tier::kHost,
           "a/forward needs its value, which was dropped");
@@ -221,18 +224,18 @@ TEST(Lifetimes, RefusesStateThatDoesNotBeginOrEndInItsHome) {
             std::string::npos);
 }
 
-TEST(Lifetimes, RefusesAPartOfWhatIsDropped) {
+TEST(Lifetimes, RefusesAPartOfADroppedTensor) {
   HandMade net = Chain();
   net.graph.ops[1].repeatable = true;
   Decision decision = DefaultDecision(net.graph);
   placement::Run again = decision.runs[1];
   again.recompute = true;
   decision.runs.insert(decision.runs.begin() + 5, again);
-  decision.tensors[2].gaps = {{2, 2, 5, 5, true}};
+  decision.tensors[2].evictions = {{2, 2, 5, 5, true}};
   EXPECT_TRUE(Schedule(net.graph, decision).ok());
-  decision.tensors[2].gaps[0].stays = kAlignment;
+  decision.tensors[2].evictions[0].stays = kAlignment;
   EXPECT_NE(Refusal(net.graph, decision)
-                .find("tensor a: its first 256 bytes cannot stay in the gap after b/forward"),
+                .find("tensor a: its first 256 bytes cannot stay in the eviction after b/forward"),
             std::string::npos);
 }
 
@@ -244,12 +247,13 @@ TEST(Lifetimes, RefusesAnOutputOnAnInputOfWhichAPartStays) {
   net.Forward("third", Uses({x}, {y}, {{y, x}}));
   net.Forward("fourth", Uses({x, y}, {}));
   Decision decision = DefaultDecision(net.graph);
-  decision.tensors[x].gaps = {{0, 0, 1, 1}, {2, 2, 3, 3}};  // the second comes back from the copy
+  decision.tensors[x].evictions = {{0, 0, 1, 1},
+                                   {2, 2, 3, 3}};  // the second comes back from the same copy
   decision.runs[2].aliases = {{y, x}};
   EXPECT_TRUE(Schedule(net.graph, decision).ok());
-  decision.tensors[x].gaps[0].stays = kAlignment;
+  decision.tensors[x].evictions[0].stays = kAlignment;
   EXPECT_TRUE(Schedule(net.graph, decision).ok());
-  decision.tensors[x].gaps[1].stays = kAlignment;
+  decision.tensors[x].evictions[1].stays = kAlignment;
   EXPECT_NE(Refusal(net.graph, decision)
                 .find("operation third: y cannot lie on x: a part of the input stays"),
             std::string::npos);

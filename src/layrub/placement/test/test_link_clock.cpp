@@ -11,17 +11,17 @@ using testing::LinkMachine;
 constexpr int64_t kUnit = kAlignment;
 constexpr int64_t kRoom = 10 * kUnit;
 
-/// Of 4 units; a copy in either direction takes 4 s over a link of 1 unit a second.
+/// A tensor of 4 units. A copy in either direction takes 4 s over a link of 1 unit a second.
 Evicted FourUnits(RunId last, RunId release, bool saved) {
   return {4 * kUnit, 4 * kUnit, last, release, saved};
 }
 
-/// Runs of a second each, the device holding `units` during them.
+/// Runs of a second each, during which the device holds `units`.
 void Runs(int count, int64_t units, LinkClock* clock) {
   for (int i = 0; i < count; ++i) clock->Run(1, units * kUnit);
 }
 
-TEST(LinkClock, WaitsForAllOfACopyThatFindsNoRoomBefore) {
+TEST(LinkClock, WaitsForAWholeCopyIfItCannotBeginEarlier) {
   const Machine machine = LinkMachine(1);
   LinkClock clock(machine, kRoom);
   Runs(8, 8, &clock);
@@ -29,7 +29,7 @@ TEST(LinkClock, WaitsForAllOfACopyThatFindsNoRoomBefore) {
   EXPECT_DOUBLE_EQ(clock.Wait(FourUnits(0, 0, true)), 4);
 }
 
-TEST(LinkClock, BeginsACopyAsEarlyAsThereIsRoom) {
+TEST(LinkClock, BeginsACopyAsEarlyAsTheCapacityAllows) {
   const Machine machine = LinkMachine(1);
   LinkClock clock(machine, kRoom);
   Runs(6, 8, &clock);
@@ -37,11 +37,11 @@ TEST(LinkClock, BeginsACopyAsEarlyAsThereIsRoom) {
   EXPECT_DOUBLE_EQ(clock.Wait(FourUnits(0, 0, true)), 1);
   Runs(3, 6, &clock);
   EXPECT_DOUBLE_EQ(clock.Wait(FourUnits(0, 0, true)), 0);
-  // It left after run 9, and two runs came since.
+  // It was evicted after run 9, and there were two runs since.
   EXPECT_DOUBLE_EQ(clock.Wait(FourUnits(9, 9, true)), 2);
 }
 
-TEST(LinkClock, CopiesFollowEachOtherAndTakeRoom) {
+TEST(LinkClock, CopiesOneAfterTheOtherAndCountsTheirBytes) {
   const Machine machine = LinkMachine(1);
   LinkClock clock(machine, kRoom);
   Runs(8, 2, &clock);
@@ -54,9 +54,9 @@ TEST(LinkClock, CopiesFollowEachOtherAndTakeRoom) {
   EXPECT_DOUBLE_EQ(full.Wait(FourUnits(0, 0, true)), 0);
 }
 
-TEST(LinkClock, ASaveDelaysWhoNeededItsRange) {
+TEST(LinkClock, DelaysTheRunThatNeedsARangeBeforeItIsSaved) {
   const Machine machine = LinkMachine(1);
-  // Used last by run 1, which ends at 2: saved at 6, its range needed by run 4, at 4.
+  // Its last use, run 1, ends at 2; it is saved at 6, but run 4 needs its range at 4.
   LinkClock clock(machine, kRoom);
   Runs(4, 6, &clock);
   Runs(1, 10, &clock);

@@ -31,7 +31,8 @@ int64_t Peak(const Graph& graph, const Decision& decision) {
   return cost::PeakLiveBytes(FindLifetimes(graph, decision).value(), decision.runs.size());
 }
 
-/// x, which takes a second, is needed again after y and z have come and gone, of 8 units each.
+/// x, which takes a second, is needed again after y and z, of 8 units each, have been written and
+/// read.
 class OneAway : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -41,10 +42,10 @@ class OneAway : public ::testing::Test {
     net_.Forward("y/forward", Uses({}, {y}));
     net_.Forward("z/forward", Uses({y}, {z}));
     net_.Backward("x/backward", Uses({x_}, {}));
-    for (Op& op : net_.graph.ops) op.forms[0].flops = 1;
+    for (Op& op : net_.graph.ops) op.variants[0].flops = 1;
     net_.graph.ops[0].repeatable = true;
   }
-  /// From x copied, or computed again.
+  /// The result of a search that starts with x copied, or recomputed if `again`.
   Decision After(const Machine& machine, int64_t units, bool again, bool parts = false) {
     Residency residency = ResidencyOf(net_.graph, DefaultDecision(net_.graph));
     residency.evictions[x_][0] = kEvicted;
@@ -60,72 +61,72 @@ class OneAway : public ::testing::Test {
   TensorId x_ = kNone;
 };
 
-TEST_F(OneAway, StaysWhereThereIsRoom) {
-  // Where even a unit takes longer to come back than y and z take.
+TEST_F(OneAway, StaysIfItFits) {
+  // On a link on which even one unit takes longer than y and z.
   for (const bool again : {false, true}) {
     const Decision decision = After(LinkMachine(0.125), 24, again);
     EXPECT_EQ(decision.runs.size(), 4u);
-    EXPECT_TRUE(decision.tensors[x_].gaps.empty());
+    EXPECT_TRUE(decision.tensors[x_].evictions.empty());
   }
 }
 
-TEST_F(OneAway, ComesBackWhateverWayTakesLess) {
+TEST_F(OneAway, IsCopiedOrRecomputedWhicheverIsFaster) {
   for (const bool again : {false, true}) {
     const Decision slow_link = After(LinkMachine(1), 16, again);
     EXPECT_EQ(slow_link.runs.size(), 5u);
     const Decision fast_link = After(LinkMachine(80), 16, again);
     EXPECT_EQ(fast_link.runs.size(), 4u);
-    EXPECT_FALSE(fast_link.tensors[x_].gaps.empty());
+    EXPECT_FALSE(fast_link.tensors[x_].evictions.empty());
   }
 }
 
-TEST_F(OneAway, KeepsAsMuchAsThereIsRoomFor) {
+TEST_F(OneAway, KeepsAsManyBytesAsFit) {
   Residency residency = ResidencyOf(net_.graph, DefaultDecision(net_.graph));
   Machine machine = LinkMachine(80);
-  // Of 8 units, while others have 16 at most.
+  // x has 8 units, and the others at most 16.
   const auto stays = [&](int64_t units) {
     const Decision decision =
         LowerInTime(net_.graph, machine, residency, units * kAlignment).value();
-    EXPECT_EQ(decision.tensors[x_].gaps.size(), 1u);
+    EXPECT_EQ(decision.tensors[x_].evictions.size(), 1u);
     EXPECT_LE(Peak(net_.graph, decision), units * kAlignment);
-    return decision.tensors[x_].gaps[0].stays / kAlignment;
+    return decision.tensors[x_].evictions[0].stays / kAlignment;
   };
   residency.evictions[x_][0] = kPartlyEvicted;
   EXPECT_EQ(stays(16), 0);
   EXPECT_EQ(stays(17), 1);
   EXPECT_EQ(stays(20), 4);
   EXPECT_EQ(stays(23), 7);
-  EXPECT_EQ(stays(30), 7);  // something leaves
+  EXPECT_EQ(stays(30), 7);  // x must be evicted, at least partly
   machine.latency = 14.9 / 80;
-  EXPECT_EQ(stays(18), 0);  // in threes: what a fifth of a latency takes
+  EXPECT_EQ(stays(18), 0);  // parts are multiples of three units, which a fifth of a latency copies
   EXPECT_EQ(stays(20), 3);
   EXPECT_EQ(stays(23), 6);
   residency.evictions[x_][0] = kEvicted;
   EXPECT_EQ(stays(23), 0);
 }
 
-TEST_F(OneAway, KeepsNothingOfWhatIsMarkedKeepOrDropped) {
+TEST_F(OneAway, KeepsNoPartIfMarkedKeepOrDropped) {
   Residency residency = ResidencyOf(net_.graph, DefaultDecision(net_.graph));
   residency.evictions[x_][0] = kPartlyEvicted;
   const Residency again = WithRun(net_.graph, residency, 3, 0);
   Decision decision = LowerInTime(net_.graph, LinkMachine(80), again, 20 * kAlignment).value();
-  ASSERT_EQ(decision.tensors[x_].gaps.size(), 1u);
-  EXPECT_TRUE(decision.tensors[x_].gaps[0].dropped);
-  EXPECT_EQ(decision.tensors[x_].gaps[0].stays, 0);
+  ASSERT_EQ(decision.tensors[x_].evictions.size(), 1u);
+  EXPECT_TRUE(decision.tensors[x_].evictions[0].dropped);
+  EXPECT_EQ(decision.tensors[x_].evictions[0].stays, 0);
   net_.graph.tensors[x_].keep = true;
   decision = LowerInTime(net_.graph, LinkMachine(80), residency, 20 * kAlignment).value();
-  ASSERT_EQ(decision.tensors[x_].gaps.size(), 1u);
-  EXPECT_EQ(decision.tensors[x_].gaps[0].stays, 0);
+  ASSERT_EQ(decision.tensors[x_].evictions.size(), 1u);
+  EXPECT_EQ(decision.tensors[x_].evictions[0].stays, 0);
 }
 
-TEST_F(OneAway, KeepsTheRestWhereItFitsButForALittle) {
+TEST_F(OneAway, IsEvictedPartlyIfOnlyAFewBytesAreMissing) {
   const Decision decision = After(LinkMachine(8), 23, false, true);
   EXPECT_EQ(decision.runs.size(), 4u);
-  ASSERT_EQ(decision.tensors[x_].gaps.size(), 1u);
-  EXPECT_EQ(decision.tensors[x_].gaps[0].stays, 7 * kAlignment);
+  ASSERT_EQ(decision.tensors[x_].evictions.size(), 1u);
+  EXPECT_EQ(decision.tensors[x_].evictions[0].stays, 7 * kAlignment);
 }
 
-TEST_F(OneAway, CannotStartWhereThereIsNoRoomWhateverLeaves) {
+TEST_F(OneAway, CannotStartIfNoEvictionMakesItFit) {
   const Machine machine = LinkMachine(1);
   LocalSearch search(net_.graph, machine, false, [](const Lifetimes&, const Decision&) -> Outcome {
     ADD_FAILURE() << "nothing fits";
@@ -134,7 +135,7 @@ TEST_F(OneAway, CannotStartWhereThereIsNoRoomWhateverLeaves) {
   EXPECT_FALSE(search.Start(ResidencyOf(net_.graph, DefaultDecision(net_.graph)), 15 * kAlignment));
 }
 
-/// Beside what is needed while both are away there is room for half of one of them.
+/// While both are evicted, only half of one of them fits beside what is needed.
 class TwoPartlyAway : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -149,8 +150,9 @@ class TwoPartlyAway : public ::testing::Test {
     residency_.evictions[longer_][0] = residency_.evictions[shorter_][0] = kPartlyEvicted;
   }
   static int64_t Stays(const Decision& decision, TensorId t) {
-    return decision.tensors[t].gaps.size() == 1 ? decision.tensors[t].gaps[0].stays / kAlignment
-                                                : -1;
+    return decision.tensors[t].evictions.size() == 1
+               ? decision.tensors[t].evictions[0].stays / kAlignment
+               : -1;
   }
   void Expect(int64_t longer_stays, int64_t shorter_stays) const {
     const Decision decision = LowerInTime(net_.graph, LinkMachine(80), residency_, kRoom).value();
@@ -170,14 +172,14 @@ TEST_F(TwoPartlyAway, KeepBytesForTheShorterTimeFirst) {
   Expect(4, 0);
 }
 
-TEST_F(TwoPartlyAway, KeepBytesOfWhatIsBarelyAwayFirst) {
+TEST_F(TwoPartlyAway, KeepBytesOfTheBarelyEvictedFirst) {
   residency_.evictions[longer_][0] = kBarelyEvicted;
   Expect(4, 0);
   residency_.evictions[shorter_][0] = kBarelyEvicted;
   Expect(0, 4);
 }
 
-TEST_F(TwoPartlyAway, AreToldInWhichOrderByDescents) {
+TEST_F(TwoPartlyAway, GetTheirOrderFromLocalSearch) {
   const Machine machine = LinkMachine(80);
   LocalSearch search(net_.graph, machine, true, [&](const Lifetimes&, const Decision& d) {
     Outcome outcome{Stays(d, longer_) == 4 ? 1.0 : 2.0,
@@ -192,9 +194,9 @@ TEST_F(TwoPartlyAway, AreToldInWhichOrderByDescents) {
   EXPECT_EQ(search.at().residency.evictions[longer_][0], kBarelyEvicted);
 }
 
-/// x is made of u, which is larger. Both are needed again after y and z have come and gone; u is
-/// computed again then.
-TEST(LocalSearch, ComputesAgainWhatThatNeedsToo) {
+/// x is computed from u, which is larger. Both are needed again after y and z have been written and
+/// read; u is recomputed then.
+TEST(LocalSearch, RecomputesMissingOperandsToo) {
   HandMade net;
   const TensorId u = net.Add("u", 12), x = net.Add("x", 8);
   const TensorId y = net.Add("y", 12), z = net.Add("z", 8);
@@ -204,7 +206,7 @@ TEST(LocalSearch, ComputesAgainWhatThatNeedsToo) {
   net.Forward("z/forward", Uses({y}, {z}));
   net.Backward("x/backward", Uses({x}, {}));
   net.Backward("u/backward", Uses({u}, {}));
-  for (Op& op : net.graph.ops) op.forms[0].flops = 1;
+  for (Op& op : net.graph.ops) op.variants[0].flops = 1;
   net.graph.ops[0].repeatable = net.graph.ops[1].repeatable = true;
   Residency residency = ResidencyOf(net.graph, DefaultDecision(net.graph));
   residency.evictions[u][1] = residency.evictions[x][0] = kEvicted;
@@ -215,30 +217,32 @@ TEST(LocalSearch, ComputesAgainWhatThatNeedsToo) {
   });
   ASSERT_TRUE(search.Start(residency, 20 * kAlignment));
   const auto copied = [&] {
-    const ShortList<Gap>& gaps = search.at().decision.tensors[x].gaps;
-    return std::any_of(gaps.begin(), gaps.end(), [](const Gap& gap) { return !gap.dropped; });
+    const ShortList<Eviction>& evictions = search.at().decision.tensors[x].evictions;
+    return std::any_of(evictions.begin(), evictions.end(),
+                       [](const Eviction& eviction) { return !eviction.dropped; });
   };
   EXPECT_TRUE(copied());
   search.Go(60);
   EXPECT_FALSE(copied());
-  EXPECT_LT(search.seconds(), 10);  // u and x are made twice; one copy alone takes 8 seconds
+  EXPECT_LT(search.seconds(), 10);  // u and x are computed twice; one copy alone takes 8 seconds
 }
 
-TEST(LocalSearch, MakesRandomDecisionsFasterWithinTheRoomAndProvably) {
+TEST(LocalSearch, MakesRandomDecisionsFasterWithinTheCapacity) {
   int faster = 0;
   for (uint64_t seed = 0; seed < 12; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 30);
     const Machine machine = LinkMachine(1000);
     const Decision start = DefaultDecision(graph);
     const int64_t all = Peak(graph, start);
-    const int64_t room = std::max(FloorBytes(graph) + (all - FloorBytes(graph)) / 4, all / 2);
+    const int64_t capacity = std::max(FloorBytes(graph) + (all - FloorBytes(graph)) / 4, all / 2);
     const auto descend = [&] {
       LocalSearch search(graph, machine, false, [&](const Lifetimes& lives, const Decision& d) {
         EXPECT_EQ(lives == FindLifetimes(graph, d).value(), true) << graph.name;
         return Simulated(graph, machine, d);
       });
       std::vector<LocalSearch::Place> way;
-      for (bool goes = search.Start(ResidencyOf(graph, start), room); goes && way.size() < 60;) {
+      for (bool goes = search.Start(ResidencyOf(graph, start), capacity);
+           goes && way.size() < 60;) {
         way.push_back(search.at());
         search.Go(1);
       }
@@ -251,7 +255,7 @@ TEST(LocalSearch, MakesRandomDecisionsFasterWithinTheRoomAndProvably) {
       EXPECT_EQ(way[i].outcome.seconds, same[i].outcome.seconds);
       const double before = way[std::max<size_t>(i, 1) - 1].outcome.seconds;
       EXPECT_LE(way[i].outcome.seconds, before) << graph.name;
-      EXPECT_LE(Peak(graph, way[i].decision), room) << graph.name;
+      EXPECT_LE(Peak(graph, way[i].decision), capacity) << graph.name;
       const Plan plan = schedule::Schedule(graph, way[i].decision).value();
       EXPECT_EQ(Check(graph, plan), std::vector<std::string>{}) << graph.name;
       faster += way[i].outcome.seconds < before;

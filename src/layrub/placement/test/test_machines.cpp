@@ -9,7 +9,7 @@
 namespace layrub::placement {
 namespace {
 
-TEST(Machines, EachNameHasAMachineWithRates) {
+TEST(Machines, HaveRates) {
   const std::vector<std::string> names = MachineNames();
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()),
             (std::set<std::string>{"cpu", "k40", "k80", "titanx", "p100", "v100", "a100", "h100",
@@ -28,7 +28,7 @@ TEST(Machines, EachNameHasAMachineWithRates) {
   }
 }
 
-TEST(Machines, RatesAreInUnitsPerSecond) {
+TEST(Machines, GiveRatesPerSecond) {
   const Machine h200 = FindMachine("h200").value();
   EXPECT_DOUBLE_EQ(h200.link_up, 55e9);
   EXPECT_NEAR(h200.flops, 4e13, 1e12);
@@ -37,14 +37,14 @@ TEST(Machines, RatesAreInUnitsPerSecond) {
   EXPECT_GT(h200.capacity, int64_t{130} << 30);
 }
 
-TEST(Machines, AnUnknownNameListsThoseThereAre) {
+TEST(Machines, ListTheKnownNamesForAnUnknownOne) {
   const Status status = FindMachine("k90").status();
   EXPECT_EQ(status.code, Code::kInvalid);
   EXPECT_NE(status.message.find("'k90'"), std::string::npos);
   EXPECT_NE(status.message.find("k40, k80, titanx"), std::string::npos);
 }
 
-TEST(Machines, AreFoundByWhatTheDriverCallsAGpu) {
+TEST(Machines, AreFoundByTheNameThatTheDriverGives) {
   EXPECT_EQ(KnownGpu("NVIDIA H200"), "h200");
   EXPECT_EQ(KnownGpu("NVIDIA A100-SXM4-40GB"), "a100");
   EXPECT_EQ(KnownGpu("Tesla V100-SXM2-32GB"), "v100");
@@ -54,7 +54,7 @@ TEST(Machines, AreFoundByWhatTheDriverCallsAGpu) {
   }
 }
 
-TEST(Machines, DevicesOnOneLinkHaveEqualPartsOfIt) {
+TEST(Machines, ShareALinkEqually) {
   const Machine machine = FindMachine("a100").value();
   const Machine part = ShareLink(machine, 2);
   EXPECT_EQ(part.name, "a100, 2 on a link");

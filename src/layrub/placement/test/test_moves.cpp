@@ -1,5 +1,5 @@
-// A tensor moves within the device to bytes of which it leaves some: what has to wait for what,
-// what it costs, and random plans that do so, proved and run.
+// Moves of a tensor to an overlapping range: what has to wait for what, what they cost, and random
+// plans with Moves, checked and replayed.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -33,7 +33,7 @@ using testing::Replay;
 using testing::Steps;
 using Lines = std::vector<std::string>;
 
-/// x (four units of 256 bytes) is made, read together with y (one unit), and read.
+/// x (four units of 256 bytes) is written, read together with y (one unit), and read.
 class Moves : public ::testing::Test {
  protected:
   static constexpr int64_t kUnit = kAlignment;
@@ -71,8 +71,8 @@ class Moves : public ::testing::Test {
     return Finished(&p);
   }
 
-  /// x is saved, comes back to unit 3, goes to unit `to`, is saved again and comes back to what it
-  /// left and covered; y comes back to what it left, too.
+  /// x is saved, comes back to unit 3, moves to unit `to`, is saved again and comes back to the
+  /// bytes that it left and covered; y also comes back to bytes that x left.
   Plan MovesWhenItIsBack(int64_t to) const {
     PlanWriter p(graph_, 9 * kUnit, 5 * kUnit);
     p.Alloc("x", 0);
@@ -104,7 +104,7 @@ class Moves : public ::testing::Test {
   Graph graph_;
 };
 
-TEST_F(Moves, OntoBytesThatAreBeingSavedWaitForTheSave) {
+TEST_F(Moves, WaitForASaveOfTheirDestination) {
   for (const auto& [from, to] : {std::pair(2, 1), std::pair(2, 0), std::pair(1, 4)}) {
     const Plan plan = MovesWhileItIsSaved(from, to);
     EXPECT_EQ(WaitsBeforeTheMove(plan), (Lines{"copy device host x"}));
@@ -112,13 +112,13 @@ TEST_F(Moves, OntoBytesThatAreBeingSavedWaitForTheSave) {
   }
 }
 
-TEST_F(Moves, ToOtherBytesDoNotWaitForTheSave) {
+TEST_F(Moves, DoNotWaitForASaveOfOtherBytes) {
   const Plan plan = MovesWhileItIsSaved(0, 4);
   EXPECT_EQ(WaitsBeforeTheMove(plan), Lines());
   EXPECT_EQ(Join(Check(graph_, plan)), "");
 }
 
-TEST_F(Moves, WaitForWhatStillArrivesAndAreAwaitedByWhoTakesWhatTheyLeave) {
+TEST_F(Moves, WaitForPrefetchesAndDelayTheNextUserOfTheirBytes) {
   for (const int64_t to : {2, 1, 4}) {
     const Plan plan = MovesWhenItIsBack(to);
     EXPECT_EQ(WaitsBeforeTheMove(plan), (Lines{"copy host device x"}));
@@ -143,7 +143,7 @@ TEST_F(Moves, CostALatencyForEachPiece) {
   EXPECT_DOUBLE_EQ(MoveSeconds(1000, 0, machine), 0) << "there is nothing to do";
 }
 
-TEST_F(Moves, GoAsFarAsTheOffsetsOfThePlanSay) {
+TEST_F(Moves, HaveTheDistanceBetweenTheirOffsets) {
   PlanWriter p(graph_, 9 * kUnit, 4 * kUnit);
   p.Alloc("x", 2 * kUnit);
   p.Alloc("x", 0, Tier::kHost);
@@ -154,7 +154,7 @@ TEST_F(Moves, GoAsFarAsTheOffsetsOfThePlanSay) {
   EXPECT_EQ(MoveDistances(graph_, p.plan), (std::vector<int64_t>{0, 0, kUnit, 0, 0, 3 * kUnit}));
 }
 
-TEST(RandomSlides, AreProvedAndGiveTheRightValuesInWhateverOrderTheLanesRun) {
+TEST(RandomSlides, GiveTheRightValuesInAnyOrderOfTheLanes) {
   int64_t slides = 0, moves = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
@@ -175,7 +175,7 @@ TEST(RandomSlides, AreProvedAndGiveTheRightValuesInWhateverOrderTheLanesRun) {
   EXPECT_GT(moves, slides);
 }
 
-TEST(RandomSlides, AreObjectedToWhenAnythingIsLeftOutOrMoved) {
+TEST(RandomSlides, AreRefusedIfAnyStepIsRemovedOrChanged) {
   int64_t slides = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 30));

@@ -1,6 +1,5 @@
-// Every plan is mutated in every way that must matter, and the proof objects each time. This tests
-// both sides: a Check that overlooks something, and a scheduler that emits something that no proof
-// needs.
+// Mutates plans in every way that must matter, and expects Check to object each time. This finds a
+// Check that overlooks something and a scheduler that emits needless steps.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -34,7 +33,7 @@ using testing::RandomDecision;
 using testing::RandomGraph;
 using testing::Replay;
 
-/// How many mutations of each kind were tried.
+/// The number of mutations of each kind that were tried.
 using Tried = std::vector<int>;
 
 void ExpectObjections(const Graph& graph, const Plan& plan, Tried* tried) {
@@ -59,10 +58,10 @@ void ExpectObjections(const Graph& graph, const Plan& plan, Tried* tried) {
 
 class MutationTest : public testing::CheckPlan {};
 
-TEST_F(MutationTest, OfAHandMadePlanIsObjectedTo) {
+TEST_F(MutationTest, AreFoundInAHandMadePlan) {
   Tried tried;
   ExpectObjections(graph_, plan_, &tried);
-  // The same for a plan in which a is dropped and computed again.
+  // The same for a plan in which a is dropped and recomputed.
   Graph chain = testing::Chain().graph;
   chain.ops[1].repeatable = true;
   Decision decision = DefaultDecision(chain);
@@ -79,7 +78,7 @@ TEST_F(MutationTest, OfAHandMadePlanIsObjectedTo) {
   for (int count : tried) EXPECT_GT(count, 0);
 }
 
-TEST_F(MutationTest, OfAHandMadeNetUnderEveryStrategyIsObjectedTo) {
+TEST_F(MutationTest, AreFoundInPlansOfAHandMadeNet) {
   for (const std::string& strategy : StrategyNames()) {
     Tried tried;
     ExpectObjections(graph_, PlanTightly(graph_, strategy), &tried);
@@ -87,7 +86,7 @@ TEST_F(MutationTest, OfAHandMadeNetUnderEveryStrategyIsObjectedTo) {
   }
 }
 
-TEST_F(MutationTest, OfRandomNetsUnderEveryStrategyIsObjectedTo) {
+TEST_F(MutationTest, AreFoundInPlansOfRandomNets) {
   for (const std::string& strategy : StrategyNames()) {
     Tried tried;
     for (uint64_t seed = 0; seed < 60; ++seed) {
@@ -98,7 +97,7 @@ TEST_F(MutationTest, OfRandomNetsUnderEveryStrategyIsObjectedTo) {
   }
 }
 
-TEST_F(MutationTest, OfPlansOfRandomDecisionsIsObjectedTo) {
+TEST_F(MutationTest, AreFoundInPlansOfRandomDecisions) {
   Tried tried;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 30));
@@ -108,20 +107,20 @@ TEST_F(MutationTest, OfPlansOfRandomDecisionsIsObjectedTo) {
     ExpectObjections(graph, plan.value(), &tried);
   }
   for (size_t kind = 0; kind < tried.size(); ++kind) {
-    // Packed in one go, nothing takes the bytes between a part's end and its tensor's.
+    // Packed into fixed ranges, nothing takes the bytes between a part's end and its tensor's.
     const bool kept_more = Mutation::Kind(kind) == Mutation::Kind::kKeepMore;
     EXPECT_EQ(tried[kind] > 150, !kept_more) << kind;
   }
 }
 
-TEST_F(MutationTest, OfPlansThatMoveTensorsWithinTheDeviceIsObjectedTo) {
+TEST_F(MutationTest, AreFoundInPlansWithMoves) {
   Tried tried;
   int64_t moves = 0;
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const Graph graph = RandomGraph(seed, 100);
-    const Plan plan =
-        schedule::Schedule(graph, testing::IntoItsPeak(graph, RandomDecision(graph, seed, false)))
-            .value();
+    const Plan plan = schedule::Schedule(graph, testing::WithPackingIntoPeak(
+                                                    graph, RandomDecision(graph, seed, false)))
+                          .value();
     if (testing::MovesIn(plan) == 0) continue;
     moves += testing::MovesIn(plan);
     ExpectObjections(graph, plan, &tried);
@@ -153,7 +152,7 @@ TEST_F(MutationTest, KeepsReferencesToTheSameSteps) {
   }
 }
 
-TEST_F(MutationTest, ReplayFindsWhatDroppedWaitsAndCopiesDo) {
+TEST_F(MutationTest, AreFoundByReplayIfWaitsOrCopiesAreRemoved) {
   for (const Step& step : plan_.steps) {
     if (step.kind != StepKind::kWait && !IsOffload(step) && !IsPrefetch(step)) continue;
     const auto index = static_cast<int32_t>(&step - plan_.steps.data());

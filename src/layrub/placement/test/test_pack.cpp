@@ -31,7 +31,7 @@ bool IsCorrect(const std::vector<Interval>& intervals, const Packing& packing) {
   return true;
 }
 
-/// Random numbers, the same everywhere.
+/// Random numbers that are the same on every machine.
 class Draw {
  public:
   explicit Draw(unsigned seed) : random_(seed) {}
@@ -59,7 +59,7 @@ std::vector<Interval> TrainingLike(int count, unsigned seed) {
   return intervals;
 }
 
-/// Sizes and begins that have nothing to do with one another; durations up to `longest`.
+/// Independent random sizes and begins; durations up to `longest`.
 std::vector<Interval> Random(int count, int smallest, int longest, unsigned seed) {
   Draw draw(seed);
   const int end = 2 * count;
@@ -89,7 +89,7 @@ TEST(Pack, PutsWhatLivesAllTheTimeAtTheBottomInOrder) {
   EXPECT_EQ(packing.bytes, 14);
 }
 
-TEST(Pack, HandlesNothingAndEmptyRanges) {
+TEST(Pack, HandlesNoRangesAndEmptyRanges) {
   EXPECT_EQ(Pack({}).bytes, 0);
   const Packing packing = Pack({{0, 0, 3}, {4, 1, 2}, {0, 1, 2}, {4, 0, 2}});
   EXPECT_EQ(packing.bytes, 8);
@@ -97,7 +97,7 @@ TEST(Pack, HandlesNothingAndEmptyRanges) {
 }
 
 TEST(Pack, FillsAHoleThatAnAllocatorInTimeOrderMisses) {
-  // In time order the 1 that lives long splits the bytes that the 4 needs later.
+  // In order of time, the 1 that lives long splits the bytes that the 4 needs later.
   const std::vector<Interval> intervals{{2, 0, 2}, {1, 1, 9}, {1, 0, 2}, {1, 1, 3}, {4, 3, 6}};
   EXPECT_EQ(Pack(intervals).bytes, LargestLiveSum(intervals));
 }
@@ -122,7 +122,7 @@ TEST(Pack, StaysWithinTwoPercentOfTheBoundOnTrainingLikeInstances) {
   }
 }
 
-TEST(Pack, StaysWithinAFifthOfTheBoundWhereNothingHasAPattern) {
+TEST(Pack, StaysWithinAFifthOfTheBoundOnRandomInstances) {
   for (unsigned seed = 0; seed < 30; ++seed) {
     for (const int count : {50, 300}) {
       for (const int smallest : {1, 500}) {

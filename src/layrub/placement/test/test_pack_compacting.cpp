@@ -30,7 +30,8 @@ struct Instance {
     movable.push_back(may_move ? Movable{2 * begin + 1, 2 * end - 3} : Movable{});
     follows.push_back(kNone);
   }
-  /// What is left of interval `of` from its end on, or, with more bytes, what goes on in that.
+  /// Adds an interval that continues interval `of` from its end on: a part of it, or, with more
+  /// bytes, the whole tensor again.
   void AddPart(int32_t of, int64_t bytes, int begin, int end, bool may_move = true) {
     Add(bytes, begin, end, may_move);
     follows.back() = of;
@@ -52,7 +53,7 @@ Instance Crowded(unsigned seed) {
   return instance;
 }
 
-/// Goes through time with all that lies somewhere; what is wrong, or nothing.
+/// Goes through time with all placed intervals. Returns what is wrong, or "".
 std::string Objection(const Instance& instance, const MovingPacking& packing, int64_t enough) {
   std::vector<Interval> intervals = instance.intervals;
   const auto count = static_cast<int32_t>(intervals.size());
@@ -60,7 +61,7 @@ std::string Objection(const Instance& instance, const MovingPacking& packing, in
     const int32_t before = instance.follows[i];
     return before != kNone && instance.intervals[i].bytes < instance.intervals[before].bytes;
   };
-  for (int32_t i = 0; i < count; ++i) {  // what goes on is there all the time
+  for (int32_t i = 0; i < count; ++i) {  // an interval that is continued lives on
     const int32_t before = instance.follows[i];
     if (before == kNone) continue;
     part(i) ? intervals[i].begin = intervals[before].end
@@ -113,7 +114,7 @@ std::vector<std::string> Shifts(const MovingPacking& found) {
   return shifts;
 }
 
-TEST(PackCompacting, PacksWhateverLivesAtOnceIntoWhatItTakes) {
+TEST(PackCompacting, PacksIntoTheLargestLiveSum) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     const Instance instance = Crowded(seed);
     const int64_t height = LargestLiveSum(instance.intervals);
@@ -125,7 +126,7 @@ TEST(PackCompacting, PacksWhateverLivesAtOnceIntoWhatItTakes) {
   }
 }
 
-TEST(PackCompacting, MovesNothingWhereHolesDo) {
+TEST(PackCompacting, MovesNothingIfHolesSuffice) {
   for (unsigned seed = 0; seed < 5; ++seed) {
     const Instance instance = Crowded(seed);
     const int64_t height = 3 * LargestLiveSum(instance.intervals);
@@ -136,8 +137,8 @@ TEST(PackCompacting, MovesNothingWhereHolesDo) {
   }
 }
 
-TEST(PackCompacting, SlidesWhereNothingFindsAnotherHole) {
-  // a a b b c c -> b and d stay, c begins again where a and the gap beside it lie.
+TEST(PackCompacting, SlidesIfNothingFitsIntoAnotherHole) {
+  // a a b b c c -> b and d stay, c begins again where a and the hole beside it lie.
   Instance instance(4);
   instance.Add(2, 0, 1);
   instance.Add(3, 0, 3);
@@ -161,7 +162,7 @@ Instance Between(int64_t unit) {
   return instance;
 }
 
-TEST(PackCompacting, MovesOnlyWhatLiesBetweenTheHolesThatItTakes) {
+TEST(PackCompacting, MovesOnlyWhatLiesBetweenTheHolesItJoins) {
   const Instance instance = Between(1);
   const auto found =
       PackCompacting(instance.intervals, instance.movable, instance.moments, {}, 1, 14);
@@ -171,7 +172,7 @@ TEST(PackCompacting, MovesOnlyWhatLiesBetweenTheHolesThatItTakes) {
   EXPECT_EQ(instance.intervals[found->shifts[0].interval].bytes, 1);
 }
 
-TEST(PackCompacting, TakesTheHoleWhereTheLeastIsWaitedFor) {
+TEST(PackCompacting, TakesTheHoleWithTheShortestWait) {
   // Two of 4 end at once; whose bytes are ready first are taken, though the other hole is smaller.
   Instance instance(4);
   instance.Add(5, 0, 1);
@@ -194,7 +195,7 @@ TEST(PackCompacting, TakesTheHoleWhereTheLeastIsWaitedFor) {
   }
 }
 
-TEST(PackCompacting, NobodyWaitsForWhatWasMovedForThoseWhoWantNothing) {
+TEST(PackCompacting, HandlesRangesThatAreNeverUsed) {
   const Instance instance = Between(1);
   Timings timings;
   timings.ranges.assign(instance.intervals.size(), Timing{kNever, 0});
@@ -205,7 +206,7 @@ TEST(PackCompacting, NobodyWaitsForWhatWasMovedForThoseWhoWantNothing) {
   EXPECT_EQ(found->shifts.size(), 1);
 }
 
-TEST(PackCompacting, TakesWhatItTouchesOfAmpleBytes) {
+TEST(PackCompacting, ReportsOnlyTheBytesThatItUses) {
   Instance instance = Between(1);
   const auto found = instance.Slide(1000);
   ASSERT_TRUE(found.has_value());
@@ -218,7 +219,7 @@ TEST(PackCompacting, TakesWhatItTouchesOfAmpleBytes) {
   EXPECT_EQ(found->packing.bytes, touched);
 }
 
-TEST(PackCompacting, DoesNotMoveWhatIsSmall) {
+TEST(PackCompacting, DoesNotMoveSmallIntervals) {
   Instance instance = Between(10000);
   for (int end = 1; end < 4; ++end) instance.Add(1, 0, end);
   const int64_t enough = 14 * 10000 + 3;
@@ -230,7 +231,7 @@ TEST(PackCompacting, DoesNotMoveWhatIsSmall) {
   EXPECT_EQ(instance.intervals[found->shifts[0].interval].bytes, 10000);
 }
 
-TEST(PackCompacting, LeavesAloneWhatMayNotBeMoved) {
+TEST(PackCompacting, DoesNotMoveWhatMayNotMove) {
   Instance instance(4);
   instance.Add(2, 0, 1);
   instance.Add(3, 0, 3, false);
@@ -244,7 +245,7 @@ TEST(PackCompacting, LeavesAloneWhatMayNotBeMoved) {
   }
 }
 
-TEST(PackCompacting, KeepsToItsUnit) {
+TEST(PackCompacting, PlacesAtMultiplesOfItsUnit) {
   Instance instance(3);
   for (const int64_t bytes : {512, 256, 768}) instance.Add(bytes, 0, 2);
   const auto found =
@@ -255,7 +256,7 @@ TEST(PackCompacting, KeepsToItsUnit) {
       PackCompacting(instance.intervals, instance.movable, instance.moments, {}, 256, 1535));
 }
 
-TEST(PackCompacting, IsCorrectForWhateverThereIs) {
+TEST(PackCompacting, IsCorrectForRandomIntervals) {
   EXPECT_TRUE(rc::check("random intervals", [] {
     Instance instance(30);
     const int count = *rc::gen::inRange(1, 40);
@@ -273,7 +274,7 @@ TEST(PackCompacting, IsCorrectForWhateverThereIs) {
 
 using Offsets = std::vector<int64_t>;
 
-TEST(PackCompacting, LeavesAPartWhereItsTensorLay) {
+TEST(PackCompacting, LeavesAPartInPlace) {
   Instance instance(3);
   instance.Add(4, 0, 3);
   instance.Add(3, 0, 1);
@@ -286,7 +287,7 @@ TEST(PackCompacting, LeavesAPartWhereItsTensorLay) {
   EXPECT_TRUE(found->shifts.empty());
 }
 
-TEST(PackCompacting, APartGrowsWhereItIsIfThereIsRoomAbove) {
+TEST(PackCompacting, GrowsAPartInPlaceIfTheBytesAboveAreFree) {
   Instance instance(5);
   instance.Add(8, 0, 1);
   instance.Add(2, 0, 4);
@@ -300,7 +301,7 @@ TEST(PackCompacting, APartGrowsWhereItIsIfThereIsRoomAbove) {
   EXPECT_TRUE(found->shifts.empty());
 }
 
-TEST(PackCompacting, WhatLiesAboveAPartMakesRoom) {
+TEST(PackCompacting, MovesIntervalsAboveAGrowingPart) {
   Instance instance(4);
   instance.Add(8, 0, 1);
   instance.Add(2, 0, 2);
@@ -314,7 +315,7 @@ TEST(PackCompacting, WhatLiesAboveAPartMakesRoom) {
   EXPECT_EQ(Shifts(*found), (std::vector<std::string>{"3 to 8"}));
 }
 
-TEST(PackCompacting, WhatLiesBelowAPartMakesRoom) {
+TEST(PackCompacting, MovesIntervalsBelowAGrowingPart) {
   // Of 8: 3, which end first, then 1, then the tensor, of whose 4 others take 3.
   Instance instance(6);
   instance.Add(3, 0, 3);
@@ -332,7 +333,7 @@ TEST(PackCompacting, WhatLiesBelowAPartMakesRoom) {
   EXPECT_EQ(Shifts(*found), (std::vector<std::string>{"2 to 0", "5 to 1"}));
 }
 
-TEST(PackCompacting, APartGoesDownAndWhatLiesAboveItUpWhereBothAreNeeded) {
+TEST(PackCompacting, MovesIntervalsOnBothSidesOfAGrowingPartIfNeeded) {
   // Of 7: 2 that end first, the tensor, of whose 4 others take 3, and 1 that ends, too.
   Instance instance(4);
   instance.Add(2, 0, 2);
@@ -360,7 +361,7 @@ Instance BesideFour(bool may_move) {
   return instance;
 }
 
-TEST(PackCompacting, APartMovesWhereThatTakesLess) {
+TEST(PackCompacting, MovesAPartIfThatIsCheaper) {
   const Instance instance = BesideFour(true);
   const auto found = instance.Slide(8);
   ASSERT_TRUE(found.has_value());
@@ -369,7 +370,7 @@ TEST(PackCompacting, APartMovesWhereThatTakesLess) {
   EXPECT_EQ(Shifts(*found), (std::vector<std::string>{"2 to 4"}));
 }
 
-TEST(PackCompacting, TwoPartsGrowBeforeOneRunIntoAllThatThereIs) {
+TEST(PackCompacting, GrowsTwoPartsBeforeOneRun) {
   Instance instance(5);
   instance.Add(4, 0, 1);
   instance.Add(4, 0, 1);
@@ -385,11 +386,11 @@ TEST(PackCompacting, TwoPartsGrowBeforeOneRunIntoAllThatThereIs) {
   EXPECT_EQ(Objection(instance, *found, 8), "");
 }
 
-TEST(PackCompacting, FindsNothingForAPartThatMayNotMoveAndHasNoRoom) {
+TEST(PackCompacting, FailsForAPartThatCanNeitherGrowNorMove) {
   EXPECT_FALSE(BesideFour(false).Slide(8).has_value());
 }
 
-TEST(PackCompacting, APartMakesWayAsSoonAsItIsOne) {
+TEST(PackCompacting, MovesAPartAsSoonAsItIsOne) {
   // 2 below it and 2 above it are free, and 4 begin.
   Instance instance(4);
   instance.Add(2, 0, 2);
@@ -403,7 +404,7 @@ TEST(PackCompacting, APartMakesWayAsSoonAsItIsOne) {
   EXPECT_EQ(Shifts(*found), (std::vector<std::string>{"2 to 4"}));
 }
 
-TEST(PackCompacting, IsCorrectForWhateverPartsThereAre) {
+TEST(PackCompacting, IsCorrectForRandomParts) {
   EXPECT_TRUE(rc::check("random parts", [] {
     Instance instance(30);
     const int count = *rc::gen::inRange(1, 15);

@@ -76,12 +76,12 @@ TEST_F(AddPagedWaitsTest, TakesWhatHasBeenFreeLongest) {
                                       "compute for prefetch"}));
 }
 
-TEST_F(AddPagedWaitsTest, SaysWhereMoreBytesLiveThanThereAre) {
+TEST_F(AddPagedWaitsTest, FailsIfMoreBytesLiveThanThereAre) {
   EXPECT_EQ(WaitsWithin(767), (std::vector<std::string>{"does not fit"}));
   EXPECT_EQ(WaitsWithin(768).size(), 4u);
 }
 
-/// The first of three units of x stays; y takes another, and x takes it back when it is whole
+/// The first of three units of x stays. y takes another one, which x takes back when it is whole
 /// again.
 class PagedParts : public ::testing::Test {
  protected:
@@ -113,23 +113,23 @@ class PagedParts : public ::testing::Test {
   Plan plan_;
 };
 
-TEST_F(PagedParts, GiveOthersWhatLeavesAndWaitForThatAlone) {
+TEST_F(PagedParts, GiveOthersOnlyTheEvictedBytes) {
   ASSERT_TRUE(AddPagedWaits(graph_, 768, &plan_));
   // y takes bytes of x, so it waits for the copy; x takes what y had.
   EXPECT_EQ(
       testing::Steps(graph_, plan_),
       (std::vector<std::string>{
-          "alloc device x 0", "run first form=0 scratch=0", "alloc host x 0", "wait save for 1",
-          "copy device host x 256 768", "free device x 256 768", "alloc device y 0",
-          "wait compute for 4", "run second form=0 scratch=0", "free device y",
-          "alloc device x 0 256 768", "wait load for 8", "wait load for 4",
-          "copy host device x 256 768", "wait compute for 13", "run third form=0 scratch=0"}));
+          "alloc device x 0", "run first variant=0 algorithm=0", "alloc host x 0",
+          "wait save for 1", "copy device host x 256 768", "free device x 256 768",
+          "alloc device y 0", "wait compute for 4", "run second variant=0 algorithm=0",
+          "free device y", "alloc device x 0 256 768", "wait load for 8", "wait load for 4",
+          "copy host device x 256 768", "wait compute for 13", "run third variant=0 algorithm=0"}));
 }
 
-TEST_F(PagedParts, AreStillThere) {
+TEST_F(PagedParts, KeepTheirBytes) {
   Plan plan = plan_;
   EXPECT_FALSE(AddPagedWaits(graph_, 767, &plan));
-  // What is larger than what leaves does not find room.
+  // A tensor larger than the evicted bytes does not fit.
   graph_.tensors[1].bytes = 513;
   for (Step& step : plan_.steps) {
     if (step.tensor == 1) step.end = 513;

@@ -1,4 +1,4 @@
-// What a tensor that leaves in part takes of the device, and the time of its moves.
+// Device bytes of a partly evicted tensor, and the time of its moves.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -21,8 +21,8 @@ constexpr int64_t kUnit = kAlignment;
 /// One FLOP/s, one byte/s of the link, four of the memory, and a latency of ten seconds.
 Machine Slow() { return {"slow", 1, 4, 1, 1, 2, 10}; }
 
-/// x (four units) is made, and read in the backward pass; y (six units), made and read meanwhile,
-/// takes its place but for one unit, which is moved.
+/// x (four units) is written, and read in the backward pass. y (six units), written and read in
+/// between, takes its place except for one unit, which is moved.
 class PartCosts : public ::testing::Test {
  protected:
   PartCosts() {
@@ -64,15 +64,15 @@ class PartCosts : public ::testing::Test {
   int32_t away_ = kNone, back_ = kNone;  ///< moves of the part
 };
 
-TEST_F(PartCosts, APartTakesItsOwnBytes) {
+TEST_F(PartCosts, CountThePartsOwnBytes) {
   const Peak peak = FindPeak(graph_, plan_);
   EXPECT_EQ(graph_.ops[peak.op].name, "y/forward");
   EXPECT_EQ(peak.bytes, 7 * kUnit);
   EXPECT_EQ(peak.by_role[static_cast<size_t>(Role::kActivation)], 7 * kUnit);
-  EXPECT_EQ(peak.gaps, 0);
+  EXPECT_EQ(peak.unused, 0);
 }
 
-TEST_F(PartCosts, AWholeRangeMadeOfAPartIsCountedOnce) {
+TEST_F(PartCosts, CountAGrownPartOnce) {
   graph_.tensors[1].bytes = kUnit;
   for (Step& step : plan_.steps) {
     if (step.tensor == 1) step.end = kUnit;
@@ -85,7 +85,7 @@ TEST_F(PartCosts, AWholeRangeMadeOfAPartIsCountedOnce) {
   EXPECT_EQ(FindPeak(graph_, plan_).bytes, 4 * kUnit) << "all of it has been freed";
 }
 
-TEST_F(PartCosts, MovesAndCopiesTakeTheTimeOfWhatTheyCopy) {
+TEST_F(PartCosts, TimeMovesAndCopiesByTheirBytes) {
   const Timeline timeline = Simulate(graph_, plan_, Slow());
   int moves = 0, copies = 0;
   for (const Span& span : timeline.spans) {
@@ -104,13 +104,13 @@ TEST_F(PartCosts, MovesAndCopiesTakeTheTimeOfWhatTheyCopy) {
   EXPECT_EQ(copies, 2);
 }
 
-TEST_F(PartCosts, APartGoesFromWhereItIs) {
+TEST_F(PartCosts, MeasureMovesFromThePartsOffset) {
   const std::vector<int64_t> distances = MoveDistances(graph_, plan_);
   EXPECT_EQ(distances[away_], 6 * kUnit);
   EXPECT_EQ(distances[back_], 6 * kUnit);
 }
 
-TEST_F(PartCosts, OfALayerAreThePartThatStaysAndTheRestThatGoes) {
+TEST_F(PartCosts, DivideATensorIntoKeptAndOffloadedBytes) {
   const Timeline timeline = Simulate(graph_, plan_, Slow());
   const std::vector<LayerCost> costs = LayerCosts(graph_, plan_, timeline);
   ASSERT_EQ(costs.size(), 2u);

@@ -23,15 +23,15 @@ Graph Everything() {
   const TensorId y = net.AddVersion("y", 5, 7);
   const TensorId y1 = net.AddVersion("y@1", 5, 7);
   const TensorId mask = net.Add("y:mask", 0, Role::kSaved);
-  const TensorId work = net.Add("work", 11, Role::kScratch);
+  const TensorId work = net.Add("work", 11, Role::kWorkspace);
   const TensorId dy = net.Add("y.grad", 5, Role::kActivationGradient);
   net.graph.tensors[y1].keep = true;
   net.Forward("conv/forward", Uses({user, w}, {y}));
   net.graph.ops[0].repeatable = true;
-  net.graph.ops[0].forms[0].name = "only";
-  net.graph.ops[0].forms[0].flops = 1e9 / 3;
-  net.graph.ops[0].forms[0].bytes_moved = 12345678901.0;
-  net.graph.ops[0].forms[0].scratch = {{kNone, 0.1, true, {}}, {work, 1e-7, false, "fft"}};
+  net.graph.ops[0].variants[0].name = "only";
+  net.graph.ops[0].variants[0].flops = 1e9 / 3;
+  net.graph.ops[0].variants[0].bytes_moved = 12345678901.0;
+  net.graph.ops[0].variants[0].algorithms = {{kNone, 0.1, true, {}}, {work, 1e-7, false, "fft"}};
   net.Forward("relu/forward", Uses({y}, {y1, mask}, {{y1, y}}));
   net.Run("y.grad/fill", Pass::kBackward, {Uses({}, {dy})}, OpKind::kFill);
   net.Run("conv/backward", Pass::kBackward,
@@ -52,9 +52,9 @@ TEST(GraphText, LooksAsDocumented) {
   Graph graph = Everything();
   graph.tensors.resize(5);
   graph.ops.resize(1);
-  graph.ops[0].forms[0].scratch.pop_back();
+  graph.ops[0].variants[0].algorithms.pop_back();
   EXPECT_EQ(ToText(graph),
-            "layrub-graph 2\n"
+            "layrub-graph 3\n"
             "graph everything\n"
             "tensor w 768 parameter state\n"
             "tensor w.grad 768 parameter_gradient state\n"
@@ -62,26 +62,26 @@ TEST(GraphText, LooksAsDocumented) {
             "tensor input 256 user state\n"
             "tensor y 1280 activation blob=7\n"
             "op conv/forward forward compute repeatable\n"
-            "form only flops=333333333.33333331 bytes=12345678901\n"
+            "variant only flops=333333333.33333331 bytes=12345678901\n"
             "reads input w\n"
             "writes y\n"
-            "scratch - seconds=0.10000000000000001 deterministic=1\n"
+            "algorithm - seconds=0.10000000000000001 deterministic=1\n"
             "end\n");
 }
 
 TEST(GraphText, SkipsCommentsAndEmptyLines) {
-  const Result<Graph> graph = GraphFromText("layrub-graph 2\n# a comment\n\ngraph small\nend");
+  const Result<Graph> graph = GraphFromText("layrub-graph 3\n# a comment\n\ngraph small\nend");
   ASSERT_TRUE(graph.ok()) << graph.status().message;
   EXPECT_EQ(graph.value().name, "small");
 }
 
 TEST(GraphText, ErrorsNameTheLine) {
-  const std::string head = "layrub-graph 2\ngraph g\ntensor x 4 activation\n";
+  const std::string head = "layrub-graph 3\ngraph g\ntensor x 4 activation\n";
   const std::string op = head + "op a forward compute\n";
-  const std::string form = op + "form f flops=0 bytes=0\n";
+  const std::string variant = op + "variant f flops=0 bytes=0\n";
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"", "line 1: expected 'layrub-graph 2'"},
-      {"layrub-graph 3\n", "line 1: expected 'layrub-graph 2'"},
+      {"", "line 1: expected 'layrub-graph 3'"},
+      {"layrub-graph 9\n", "line 1: expected 'layrub-graph 3'"},
       {"layrub-graph 1\n",
        "line 1: this is version 1 of the format, which older versions of Layrub"},
       {head + "tensor y 4\n", "line 4: expected 'tensor"},
@@ -93,20 +93,20 @@ TEST(GraphText, ErrorsNameTheLine) {
       {head + "tensor x 4 activation\n", "line 4: another tensor is named x"},
       {head + "op a sideways compute\n", "line 4: expected 'op"},
       {head + "op a forward compute twice\n", "line 4: expected 'op"},
-      {head + "form f flops=0 bytes=0\n", "line 4: 'form' has no operation"},
-      {op + "reads x\n", "line 5: 'reads' has no form"},
-      {op + "form f bytes=0 flops=0\n", "line 5: expected 'form"},
-      {form + "reads x\nreads x\n", "line 7: the form has another line of 'reads'"},
-      {form + "reads x  x\n", "line 6: there is no tensor ''"},
-      {form + "writes z\n", "line 6: there is no tensor 'z'"},
-      {form + "alias x\n", "line 6: expected 'alias"},
-      {form + "scratch - seconds=1\n", "line 6: expected 'scratch"},
-      {form + "scratch - seconds=1 deterministic=2\n", "line 6: expected 'scratch"},
-      {form + "scratch - seconds=1 deterministic=1 name=\n", "line 6: expected 'scratch"},
-      {form + "banana\n", "line 6: 'banana' is not a record"},
-      {form, "line 5: the text is cut off: its last line has to be 'end'"},
-      {form + "end\n# a comment\nreads x\n", "line 8: there is more after 'end'"},
-      {form + "end\nend\n", "line 7: there is more after 'end'"},
+      {head + "variant f flops=0 bytes=0\n", "line 4: 'variant' has no operation"},
+      {op + "reads x\n", "line 5: 'reads' has no variant"},
+      {op + "variant f bytes=0 flops=0\n", "line 5: expected 'variant"},
+      {variant + "reads x\nreads x\n", "line 7: the variant has another line of 'reads'"},
+      {variant + "reads x  x\n", "line 6: there is no tensor ''"},
+      {variant + "writes z\n", "line 6: there is no tensor 'z'"},
+      {variant + "alias x\n", "line 6: expected 'alias"},
+      {variant + "algorithm - seconds=1\n", "line 6: expected 'algorithm"},
+      {variant + "algorithm - seconds=1 deterministic=2\n", "line 6: expected 'algorithm"},
+      {variant + "algorithm - seconds=1 deterministic=1 name=\n", "line 6: expected 'algorithm"},
+      {variant + "banana\n", "line 6: 'banana' is not a record"},
+      {variant, "line 5: the text is cut off: its last line has to be 'end'"},
+      {variant + "end\n# a comment\nreads x\n", "line 8: there is more after 'end'"},
+      {variant + "end\nend\n", "line 7: there is more after 'end'"},
   };
   for (const auto& [text, message] : cases) {
     const Status status = GraphFromText(text).status();
@@ -130,7 +130,7 @@ TEST(PlanText, ReadsBackWhatItWrote) {
   EXPECT_EQ(empty.value(), Plan{});
 }
 
-TEST(PlanText, NamesTheBytesOfWhatIsNotWhole) {
+TEST(PlanText, NamesTheBytesOfParts) {
   const Graph graph = Chain().graph;
   testing::PlanWriter p(graph, 4096, 1024);
   p.Keep("x", 256);
@@ -152,9 +152,9 @@ TEST(PlanText, NamesTheBytesOfWhatIsNotWhole) {
 
 TEST(PlanText, ErrorsNameTheLine) {
   const Graph graph = Chain().graph;
-  const std::string head = "layrub-plan 4\nstrategy keep\n";
+  const std::string head = "layrub-plan 5\nstrategy keep\n";
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"layrub-graph 1\n", "line 1: expected 'layrub-plan 4'"},
+      {"layrub-graph 1\n", "line 1: expected 'layrub-plan 5'"},
       {head + "device_bytes many\n", "line 3: expected 'device_bytes <bytes>'"},
       {head + "host_bytes -1\n", "line 3: expected 'host_bytes <bytes>'"},
       {head + "spill_bytes\n", "line 3: expected 'spill_bytes <bytes>'"},
@@ -189,14 +189,15 @@ TEST(PlanText, ErrorsNameTheLine) {
       {head + "0 copy device host q\n", "line 3: the graph has no tensor 'q'"},
       {head + "0 wait save 1\n", "line 3: expected '<step> wait"},
       {head + "0 wait sideways for 1\n", "line 3: expected '<step> wait"},
-      {head + "0 run q form=0 scratch=0\n", "line 3: the graph has no operation 'q'"},
-      {head + "0 run data/forward form=0\n", "line 3: expected '<step> run <operation> form=<n>"},
-      {head + "0 run data/forward form=0 scratch=0 twice\n", "line 3: expected '<step> run"},
-      {head + "0 run data/forward form=1 scratch=0\n",
-       "line 3: operation data/forward has no form 1"},
-      {head + "0 run data/forward form=0 scratch=1\n",
-       "line 3: operation data/forward has no scratch variant 1"},
-      {head + "0 run data/forward form=-1 scratch=0\n", "line 3: expected '<step> run"},
+      {head + "0 run q variant=0 algorithm=0\n", "line 3: the graph has no operation 'q'"},
+      {head + "0 run data/forward variant=0\n",
+       "line 3: expected '<step> run <operation> variant=<n>"},
+      {head + "0 run data/forward variant=0 algorithm=0 twice\n", "line 3: expected '<step> run"},
+      {head + "0 run data/forward variant=1 algorithm=0\n",
+       "line 3: operation data/forward has no variant 1"},
+      {head + "0 run data/forward variant=0 algorithm=1\n",
+       "line 3: operation data/forward has no algorithm 1"},
+      {head + "0 run data/forward variant=-1 algorithm=0\n", "line 3: expected '<step> run"},
   };
   for (const auto& [text, message] : cases) {
     const Status status = PlanFromText(text, graph).status();

@@ -27,7 +27,7 @@ std::string Text(const Graph& graph, const PlanWalk& walk) {
 
 class PlanWalkTest : public testing::CheckPlan {
  protected:
-  /// The walk has come to step `number`.
+  /// A walk that has come to step `number`.
   static PlanWalk At(const Graph& graph, const Plan& plan, int32_t number) {
     PlanWalk walk(graph, plan);
     while (walk.number() < number) EXPECT_TRUE(walk.Next());
@@ -46,8 +46,8 @@ TEST_F(PlanWalkTest, BeginsWithTheHomes) {
 TEST_F(PlanWalkTest, TellsWhatAnOperationReadsAndWrites) {
   EXPECT_EQ(Text(graph_, At(graph_, plan_, at_.conv)),
             "x [768, 1280) read, w [0, 256) read, a [1280, 1792) written, "
-            "conv:scratch [1792, 2048) written");
-  // The mask that nobody reads has no range; b has that of a.
+            "conv:workspace [1792, 2048) written");
+  // The mask, which nobody reads, has no range; b has the range of a.
   EXPECT_EQ(Text(graph_, At(graph_, plan_, at_.relu)),
             "a [1280, 1792) read, b [1280, 1792) written");
 }
@@ -100,7 +100,7 @@ TEST_F(PlanWalkTest, FollowsPartsAndMoves) {
   EXPECT_GT(parts, 0);
 }
 
-TEST(PlanWalk, CountsTheBytesOfAllRangesThatAreBoundAndNeverMoreThanTheArenaHas) {
+TEST(PlanWalk, CountsTheLiveBytesWithinTheArena) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
     const Plan plan =

@@ -13,17 +13,17 @@ using testing::Chain;
 
 Machine Unit() { return {"unit", 1, 1, 1, 1, 2, 0}; }
 
-/// A chain of operations that take 2000 seconds each, in which the input of the second is away, so
-/// that two copies of 1024 seconds run beside operations.
+/// A chain of operations that take 2000 seconds each. The input of the second is evicted, so two
+/// copies of 1024 seconds run beside operations.
 class Profile : public ::testing::Test {
  protected:
   void SetUp() override {
     graph_ = Chain().graph;
     for (Op& op : graph_.ops) {
-      for (Form& form : op.forms) form.flops = 2000;
+      for (Variant& variant : op.variants) variant.flops = 2000;
     }
     Decision decision = DefaultDecision(graph_);
-    decision.tensors[1].gaps = {{1, 2, 5, 6}};
+    decision.tensors[1].evictions = {{1, 2, 5, 6}};
     const Result<Plan> plan = schedule::Schedule(graph_, decision);
     ASSERT_TRUE(plan.ok()) << plan.status().message;
     plan_ = plan.value();
@@ -59,11 +59,11 @@ TEST_F(Profile, OperationsOfAnotherBatchDoNotCountAsMeasured) {
   Machine learnt = Unit();
   LearnOperations(graph_, plan_, {On(learnt)}, &learnt);
   Graph twice = graph_;
-  for (size_t i = 1; i < twice.ops.size(); ++i) twice.ops[i].forms[0].bytes_moved += 1;
+  for (size_t i = 1; i < twice.ops.size(); ++i) twice.ops[i].variants[0].bytes_moved += 1;
   EXPECT_EQ(MeasuredOperations(twice, learnt), 1);
 }
 
-TEST_F(Profile, FindsWhatCopiesAndOperationsCostEachOther) {
+TEST_F(Profile, MeasuresHowCopiesAndOperationsSlowEachOther) {
   Machine truth = Unit();
   truth.compute_while_copying = 0.5;
   truth.copy_while_computing = 0.8;
@@ -73,7 +73,7 @@ TEST_F(Profile, FindsWhatCopiesAndOperationsCostEachOther) {
   EXPECT_NEAR(learnt.copy_while_computing, 0.8, 1e-6);
 }
 
-TEST_F(Profile, TakesOffWhatCopiesCostAnOperation) {
+TEST_F(Profile, SubtractsTheSlowdownByCopies) {
   Machine truth = Unit();
   truth.compute_while_copying = 0.5;
   Machine learnt = truth;
@@ -82,7 +82,7 @@ TEST_F(Profile, TakesOffWhatCopiesCostAnOperation) {
   for (const Op& op : graph_.ops) EXPECT_NEAR(OpSeconds(op, 0, 0, learnt), 2000, 1e-6) << op.name;
 }
 
-TEST_F(Profile, LearnsNothingOfCopiesFromIterationsWithoutAny) {
+TEST_F(Profile, LearnsNoSlowdownFromIterationsWithoutCopies) {
   const Result<Plan> plan = schedule::Schedule(graph_, DefaultDecision(graph_));
   ASSERT_TRUE(plan.ok());
   Machine learnt = Unit();

@@ -1,4 +1,5 @@
-// Every strategy on random graphs under random budgets: a proved plan, or a clear "does not fit".
+// Every strategy on random graphs under random budgets: the result is a correct plan, or a clear
+// "does not fit".
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -33,8 +34,8 @@ std::string Join(const std::vector<std::string>& lines) {
   return text;
 }
 
-/// Runs `property` for several hundred random graphs with every strategy, within budgets between
-/// the smallest one and what the strategy takes when it may. On failure rapidcheck prints the seed;
+/// Runs `property` for several hundred random graphs with every strategy, with budgets from the
+/// smallest one to what the strategy takes without a limit. On failure rapidcheck prints the seed;
 /// the graph is printed as text.
 template <typename Property>
 void ForRandomPlans(Property property) {
@@ -64,9 +65,9 @@ TEST(RandomGraph, IsValidAndTheSameForTheSameSeed) {
   }
 }
 
-TEST(RandomGraph, HasEverythingThatIsHardForAPlan) {
+TEST(RandomGraph, CoversAllFeaturesOfGraphs) {
   int fills = 0, views = 0, choices = 0, empty = 0, versions = 0, aliases = 0, changed = 0,
-      scratch = 0;
+      algorithm = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const Graph graph = RandomGraph(seed, 30);
     std::map<int32_t, int> in_blob;
@@ -76,28 +77,28 @@ TEST(RandomGraph, HasEverythingThatIsHardForAPlan) {
     }
     for (const Op& op : graph.ops) {
       fills += op.kind == OpKind::kFill;
-      choices += op.forms.size() > 1;
-      const Form& form = op.forms[0];
-      views += form.reads.empty() && form.writes.empty();
-      aliases += !form.may_alias.empty();
-      scratch += form.scratch.size() > 1;
-      for (TensorId id : form.writes) {
-        for (TensorId read : form.reads) changed += id == read && !graph.tensors[id].is_state();
+      choices += op.variants.size() > 1;
+      const Variant& variant = op.variants[0];
+      views += variant.reads.empty() && variant.writes.empty();
+      aliases += !variant.may_alias.empty();
+      algorithm += variant.algorithms.size() > 1;
+      for (TensorId id : variant.writes) {
+        for (TensorId read : variant.reads) changed += id == read && !graph.tensors[id].is_state();
       }
     }
   }
-  for (int count : {fills, views, choices, empty, versions, aliases, changed, scratch})
+  for (int count : {fills, views, choices, empty, versions, aliases, changed, algorithm})
     EXPECT_GT(count, 50);
 }
 
-TEST(RandomPlans, AreProved) {
+TEST(RandomPlans, PassTheCheck) {
   ForRandomPlans([](const Graph& graph, const std::string&, const Plan& plan) {
     const std::vector<std::string> objections = Check(graph, plan);
     if (!objections.empty()) RC_FAIL(Join(objections) + ToText(graph) + ToText(plan, graph));
   });
 }
 
-TEST(RandomPlans, GiveTheRightValuesInWhateverOrderTheLanesRun) {
+TEST(RandomPlans, GiveTheRightValuesInAnyOrderOfTheLanes) {
   ForRandomPlans([](const Graph& graph, const std::string&, const Plan& plan) {
     const auto seed = *rc::gen::arbitrary<uint32_t>();
     RC_ASSERT(Replay(graph, plan, seed) == "");
@@ -115,7 +116,7 @@ TEST(RandomPlans, NeverTakeLessThanTheFloor) {
   });
 }
 
-TEST(RandomPlans, KeepTheBudgetOrSayThatTheyDoNotFit) {
+TEST(RandomPlans, FitTheBudgetOrReportThatTheyDoNot) {
   ForRandomPlans([](const Graph& graph, const std::string& strategy, const Plan&) {
     const Plan unlimited = MakePlan(graph, Machine{}, Budget{}, strategy).value();
     const Budget budget{*rc::gen::inRange<int64_t>(0, 2 * unlimited.device_bytes + 1),
@@ -133,7 +134,7 @@ TEST(RandomPlans, KeepTheBudgetOrSayThatTheyDoNotFit) {
   });
 }
 
-TEST(RandomPlans, FitFromTheSmallestBudgetReportedUpward) {
+TEST(RandomPlans, FitEveryBudgetFromTheReportedSmallestUp) {
   ForRandomPlans([](const Graph& graph, const std::string& strategy, const Plan&) {
     const int64_t smallest = SmallestBudget(graph, strategy);
     const int64_t more = *rc::gen::inRange<int64_t>(0, smallest + 1);
@@ -148,7 +149,7 @@ TEST(RandomPlans, FitFromTheSmallestBudgetReportedUpward) {
   });
 }
 
-TEST(RandomPlans, OfDecisionsThatNoStrategyWouldTakeAreProved) {
+TEST(RandomPlans, PassTheCheckForRandomDecisions) {
   int again = 0, copied_and_dropped = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
@@ -159,9 +160,9 @@ TEST(RandomPlans, OfDecisionsThatNoStrategyWouldTakeAreProved) {
     ASSERT_EQ(Replay(graph, plan.value(), seed), "") << "seed " << seed;
     again += testing::Recomputed(plan.value());
     for (const TensorDecision& tensor : decision.tensors) {
-      const auto dropped = std::count_if(tensor.gaps.begin(), tensor.gaps.end(),
-                                         [](const Gap& gap) { return gap.dropped; });
-      const auto copied = static_cast<int64_t>(tensor.gaps.size()) - dropped;
+      const auto dropped = std::count_if(tensor.evictions.begin(), tensor.evictions.end(),
+                                         [](const Eviction& eviction) { return eviction.dropped; });
+      const auto copied = static_cast<int64_t>(tensor.evictions.size()) - dropped;
       copied_and_dropped += dropped > 0 && copied > 0;
     }
   }
@@ -169,13 +170,13 @@ TEST(RandomPlans, OfDecisionsThatNoStrategyWouldTakeAreProved) {
   EXPECT_GT(copied_and_dropped, 100);
 }
 
-TEST(RandomPlans, ThatMoveTensorsWithinTheDeviceAreProvedAndPackedIntoTheirPeak) {
+TEST(RandomPlans, PassTheCheckWithMovesAndFitIntoTheirPeak) {
   int64_t moves = 0;
   int at_the_peak = 0, above = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(5 * seed));
     const Decision decision =
-        testing::IntoItsPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
+        testing::WithPackingIntoPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
     const Result<Plan> plan = schedule::Schedule(graph, decision);
     ASSERT_TRUE(plan.ok()) << "seed " << seed << ": " << plan.status().message;
     ASSERT_EQ(Join(Check(graph, plan.value())), "") << "seed " << seed;
@@ -190,7 +191,7 @@ TEST(RandomPlans, ThatMoveTensorsWithinTheDeviceAreProvedAndPackedIntoTheirPeak)
   EXPECT_GT(at_the_peak, above);
 }
 
-TEST(RandomPlans, OfRecklessDecisionsAreProvedOrRefused) {
+TEST(RandomPlans, PassTheCheckOrAreRefusedForRecklessDecisions) {
   int refused = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
@@ -208,7 +209,7 @@ TEST(RandomPlans, OfRecklessDecisionsAreProvedOrRefused) {
   EXPECT_LT(refused, 300);
 }
 
-TEST(RandomPlans, DoWhatTheirStrategyIsAbout) {
+TEST(RandomPlans, FollowTheirStrategy) {
   for (const std::string& strategy : StrategyNames()) {
     int64_t moved = 0, device = 0, keep = 0;
     int again = 0;
@@ -227,7 +228,7 @@ TEST(RandomPlans, DoWhatTheirStrategyIsAbout) {
   }
 }
 
-TEST(RandomPlans, OfStrategiesThatAdaptDoMoreWithinLess) {
+TEST(RandomPlans, AdaptToSmallerBudgets) {
   for (const std::string& strategy : StrategyNames()) {
     if (!testing::Adapts(strategy)) continue;
     int64_t moved = 0, free = 0, tight = 0;
@@ -243,7 +244,7 @@ TEST(RandomPlans, OfStrategiesThatAdaptDoMoreWithinLess) {
   }
 }
 
-TEST(RandomPlans, StayRightWithPaddingBetweenRanges) {
+TEST(RandomPlans, PassTheCheckWithPadding) {
   for (const std::string& strategy : StrategyNames()) {
     for (uint64_t seed = 0; seed < 100; ++seed) {
       const Graph graph = RandomGraph(seed, 25);
@@ -254,7 +255,7 @@ TEST(RandomPlans, StayRightWithPaddingBetweenRanges) {
   }
 }
 
-TEST(RandomPlans, SurviveTheirText) {
+TEST(RandomPlans, AreReadBackFromTheirText) {
   ForRandomPlans([](const Graph& graph, const std::string&, const Plan& plan) {
     const Result<Graph> graph_again = GraphFromText(ToText(graph));
     RC_ASSERT(graph_again.ok());

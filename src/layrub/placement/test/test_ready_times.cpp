@@ -9,9 +9,9 @@
 namespace layrub::placement::pack {
 namespace {
 
-TEST(ReadyTimes, HasEverythingReadyFromTheStart) { EXPECT_EQ(ReadyTimes().Wait(0, 100, 0), 0); }
+TEST(ReadyTimes, AreZeroAtTheStart) { EXPECT_EQ(ReadyTimes().Wait(0, 100, 0), 0); }
 
-TEST(ReadyTimes, WaitsForTheLastOfWhatWasThere) {
+TEST(ReadyTimes, WaitForTheLatestUserOfARange) {
   ReadyTimes ready;
   ready.Set(0, 10, 3);
   ready.Set(10, 20, 5);
@@ -21,7 +21,7 @@ TEST(ReadyTimes, WaitsForTheLastOfWhatWasThere) {
   EXPECT_EQ(ready.Wait(20, 30, 1), 0);
 }
 
-TEST(ReadyTimes, KeepsWhatIsSetByByte) {
+TEST(ReadyTimes, AreKeptByByte) {
   EXPECT_TRUE(rc::check("as an array of bytes would", [] {
     constexpr int64_t kBytes = 40;
     ReadyTimes ready;

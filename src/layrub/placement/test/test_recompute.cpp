@@ -1,5 +1,5 @@
-// Operations that run again: what a decision may ask for, the steps that come of it, the runs that
-// bring dropped tensors back, and the strategy made of them.
+// Recomputations: what a decision may ask for, the steps that follow, the runs that restore dropped
+// tensors, and the strategy sqrt.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using testing::Steps;
 using testing::Uses;
 using Lines = std::vector<std::string>;
 
-/// Chain() whose forwards, the data aside, may run again.
+/// Chain() with repeatable forwards, except for the data.
 ///   tensors: 0 w, 1 x, 2 a, 3 b, 4 c, 5 b.grad, 6 a.grad; operations: forward 0..3, backward 4..6
 Graph RepeatableChain() {
   Graph graph = Chain().graph;
@@ -40,7 +40,7 @@ placement::Run Again(OpId op) {
   return run;
 }
 
-/// The chain's default decision with these operations run again just before b/backward.
+/// The chain's default decision with recomputations of these operations just before b/backward.
 Decision BeforeBackwardOfB(const Graph& graph, const std::vector<OpId>& ops) {
   Decision decision = DefaultDecision(graph);
   auto place = decision.runs.begin() + 5;
@@ -70,39 +70,39 @@ Lines RunNames(const Graph& graph, const std::vector<placement::Run>& runs) {
   return names;
 }
 
-TEST(Recompute, DropsATensorWithoutACopyAndComputesItAgain) {
+TEST(Recompute, RestoresADroppedTensorWithoutACopy) {
   const Graph graph = RepeatableChain();
   Decision decision = BeforeBackwardOfB(graph, {1});
-  decision.tensors[2].gaps = {{2, 2, 5, 5, true}};
+  decision.tensors[2].evictions = {{2, 2, 5, 5, true}};
   const Plan plan = MustSchedule(graph, decision);
   EXPECT_EQ(Steps(graph, plan), (Lines{"alloc device x 256",
-                                       "run data/forward form=0 scratch=0",
+                                       "run data/forward variant=0 algorithm=0",
                                        "alloc device a 1280",
-                                       "run a/forward form=0 scratch=0",
+                                       "run a/forward variant=0 algorithm=0",
                                        "alloc device b 2304",
-                                       "run b/forward form=0 scratch=0",
+                                       "run b/forward variant=0 algorithm=0",
                                        "free device a",
                                        "alloc device c 1280",
-                                       "run c/forward form=0 scratch=0",
+                                       "run c/forward variant=0 algorithm=0",
                                        "alloc device b.grad 3328",
-                                       "run c/backward form=0 scratch=0",
+                                       "run c/backward variant=0 algorithm=0",
                                        "free device b",
                                        "free device c",
                                        "alloc device a 1280",
-                                       "run a/forward form=0 scratch=0 again",
+                                       "run a/forward variant=0 algorithm=0 recompute",
                                        "alloc device a.grad 2304",
-                                       "run b/backward form=0 scratch=0",
+                                       "run b/backward variant=0 algorithm=0",
                                        "free device a",
                                        "free device b.grad",
-                                       "run a/backward form=0 scratch=0",
+                                       "run a/backward variant=0 algorithm=0",
                                        "free device x",
                                        "free device a.grad"}));
   EXPECT_EQ(plan.pass_end, (std::array<int32_t, 3>{9, 22, 22}));
 }
 
-TEST(Recompute, TakesItsTimeAgain) {
+TEST(Recompute, TakesTheTimeOfTheOperation) {
   Graph graph = RepeatableChain();
-  for (Op& op : graph.ops) op.forms[0].flops = 1e9;
+  for (Op& op : graph.ops) op.variants[0].flops = 1e9;
   Decision decision = DefaultDecision(graph);
   const double once = Simulate(graph, MustSchedule(graph, decision), {}).seconds;
   decision = BeforeBackwardOfB(graph, {1, 2});
@@ -110,29 +110,30 @@ TEST(Recompute, TakesItsTimeAgain) {
   EXPECT_NEAR(again, once * 9 / 7, 1e-9);
 }
 
-TEST(Recompute, ATensorMayBeCopiedAwayAndDroppedAfterwards) {
+TEST(Recompute, MayFollowAnOffload) {
   const Graph graph = RepeatableChain();
   Decision decision = BeforeBackwardOfB(graph, {1});
   // x is fetched for the recomputation; b is copied, fetched for c/backward and dropped.
-  decision.tensors[1].gaps = {{1, 1, 5, 5}};
-  decision.tensors[2].gaps = {{2, 3, 5, 5, true}};
+  decision.tensors[1].evictions = {{1, 1, 5, 5}};
+  decision.tensors[2].evictions = {{2, 3, 5, 5, true}};
   const Lines steps = Steps(graph, MustSchedule(graph, decision));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy host device x"), 1);
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy device host a"), 0);
 
   decision = BeforeBackwardOfB(graph, {1, 2});
-  decision.tensors[3].gaps = {{2, 2, 3, 3}, {3, 3, 4, 4}, {4, 4, 6, 6, true}};
+  decision.tensors[3].evictions = {{2, 2, 3, 3}, {3, 3, 4, 4}, {4, 4, 6, 6, true}};
   const Lines more = Steps(graph, MustSchedule(graph, decision));
   EXPECT_EQ(std::count(more.begin(), more.end(), "copy device host b"), 1);
   EXPECT_EQ(std::count(more.begin(), more.end(), "copy host device b"), 2);
-  EXPECT_EQ(std::count(more.begin(), more.end(), "run b/forward form=0 scratch=0 again"), 1);
+  EXPECT_EQ(std::count(more.begin(), more.end(), "run b/forward variant=0 algorithm=0 recompute"),
+            1);
 }
 
-TEST(Recompute, ACopyStaysValidWhenTheTensorIsComputedAgain) {
+TEST(Recompute, LeavesAHostCopyValid) {
   Graph graph = RepeatableChain();
   graph.tensors[2].keep = true;
   Decision decision = BeforeBackwardOfB(graph, {1});
-  decision.tensors[2].gaps = {{1, 1, 2, 2}, {2, 2, 5, 5, true}};
+  decision.tensors[2].evictions = {{1, 1, 2, 2}, {2, 2, 5, 5, true}};
   const Plan plan = MustSchedule(graph, decision);
   const Lines steps = Steps(graph, plan);
   EXPECT_EQ(Names(graph, plan.readable), (Lines{"a"}));
@@ -140,15 +141,15 @@ TEST(Recompute, ACopyStaysValidWhenTheTensorIsComputedAgain) {
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device a"), 3);
 }
 
-TEST(Recompute, OfWhatIsToBeReadBetweenThePassesIsRefusedWithoutACopy) {
+TEST(Recompute, IsRefusedForATensorReadBetweenThePasses) {
   Graph graph = RepeatableChain();
   graph.tensors[2].keep = true;
   Decision decision = BeforeBackwardOfB(graph, {1});
-  decision.tensors[2].gaps = {{2, 2, 5, 5, true}};
+  decision.tensors[2].evictions = {{2, 2, 5, 5, true}};
   EXPECT_EQ(Refusal(graph, decision),
             "tensor a: it is marked keep, so it must be readable between the passes, but it is "
             "dropped after b/forward");
-  decision.tensors[2].gaps = {{2, 4, 5, 5, true}};  // given back when the forward pass is over
+  decision.tensors[2].evictions = {{2, 4, 5, 5, true}};  // freed after the forward pass has ended
   EXPECT_EQ(Names(graph, MustSchedule(graph, decision).readable), (Lines{"a"}));
 }
 
@@ -162,16 +163,17 @@ TEST(Recompute, WaitsForTheCopyThatReadsWhatItOverwrites) {
   const Graph graph = RepeatableChain();
   Decision decision = DefaultDecision(graph);
   decision.runs.insert(decision.runs.begin() + 3, Again(1));
-  decision.tensors[2].gaps = {{2, 2, 3, 3}, {3, 4, 5, 6}};
-  // The prefetch before the recomputation is of no use, but legal: the copies and the recomputation
+  decision.tensors[2].evictions = {{2, 2, 3, 3}, {3, 4, 5, 6}};
+  // The prefetch before the recomputation is useless but legal: the copies and the recomputation
   // touch the same bytes.
   const Lines steps = Steps(graph, MustSchedule(graph, decision));
-  const auto again = std::find(steps.begin(), steps.end(), "run a/forward form=0 scratch=0 again");
+  const auto again =
+      std::find(steps.begin(), steps.end(), "run a/forward variant=0 algorithm=0 recompute");
   ASSERT_NE(again, steps.end());
   EXPECT_EQ((again - 1)->substr(0, 12), "wait compute");
 }
 
-TEST(Recompute, RunsInPlaceWhereTheFirstRunCould) {
+TEST(Recompute, RunsInPlaceIfTheFirstRunCould) {
   HandMade net;
   const TensorId x = net.Add("x", 4), y = net.Add("y", 4), z = net.Add("z", 4);
   net.Forward("x/forward", Uses({}, {x}));
@@ -181,15 +183,15 @@ TEST(Recompute, RunsInPlaceWhereTheFirstRunCould) {
   for (const OpId o : {1, 2}) net.graph.ops[o].repeatable = true;
   Decision decision = DefaultDecision(net.graph);
   decision.runs.insert(decision.runs.begin() + 3, {Again(1), Again(2)});
-  decision.tensors[y].gaps = {{2, 2, 3, 3, true}};
-  decision.tensors[z].gaps = {{2, 2, 4, 4, true}};
+  decision.tensors[y].evictions = {{2, 2, 3, 3, true}};
+  decision.tensors[z].evictions = {{2, 2, 4, 4, true}};
   for (const RunId r : {2, 4}) decision.runs[r].aliases = {{z, y}};
   EXPECT_EQ(MustSchedule(net.graph, decision).device_bytes, 8 * kAlignment);
-  decision.tensors[y].gaps.clear();
+  decision.tensors[y].evictions.clear();
   EXPECT_NE(Refusal(net.graph, decision).find("z cannot lie on y"), std::string::npos);
 }
 
-TEST(Recompute, LeavesPersistentTensorsAloneThatItWouldUpdate) {
+TEST(Recompute, DoesNotUpdateState) {
   HandMade net;
   const TensorId mean = net.Add("mean", 1, Role::kParameter);
   const TensorId x = net.Add("x", 4), y = net.Add("y", 4);
@@ -199,22 +201,22 @@ TEST(Recompute, LeavesPersistentTensorsAloneThatItWouldUpdate) {
   net.graph.ops[1].repeatable = true;
   Decision decision = DefaultDecision(net.graph);
   decision.runs.insert(decision.runs.begin() + 2, Again(1));
-  decision.tensors[y].gaps = {{1, 1, 2, 2, true}};
+  decision.tensors[y].evictions = {{1, 1, 2, 2, true}};
   MustSchedule(net.graph, decision);
   EXPECT_EQ(FindUses(net.graph, decision.runs)[mean].size(), 1u);
 }
 
-TEST(Recompute, IsRefusedWhereItWouldGiveOtherBits) {
+TEST(Recompute, IsRefusedIfItCouldGiveOtherBits) {
   HandMade net;
   const TensorId x = net.Add("x", 4), y = net.Add("y", 4);
-  const TensorId work = net.Add("work", 4, Role::kScratch);
+  const TensorId work = net.Add("work", 4, Role::kWorkspace);
   net.Forward("x/forward", Uses({}, {x}));
   net.Forward("y/forward", Uses({x}, {y}));
   net.Forward("change/forward", Uses({x}, {x}));
   net.Forward("sum/forward", Uses({y}, {y}));
   net.Backward("y/backward", Uses({x, y}, {}));
   for (Op& op : net.graph.ops) op.repeatable = true;
-  net.graph.ops[1].forms[0].scratch = {{kNone, 0, true}, {work, 0, false}};
+  net.graph.ops[1].variants[0].algorithms = {{kNone, 0, true}, {work, 0, false}};
   struct Case {
     placement::Run run;
     int place;
@@ -224,15 +226,15 @@ TEST(Recompute, IsRefusedWhereItWouldGiveOtherBits) {
   const std::vector<Case> cases{
       {Again(1), 1, "y/forward: it cannot run again: it has not run before"},
       {Again(1), 3, "y/forward: it cannot run again: x, which it reads, was written since"},
-      {Again(0), 3, "x/forward: it cannot run again: x has a newer state than it writes"},
+      {Again(0), 3, "x/forward: it cannot run again: x has a newer value than it writes"},
       {Again(2), 3, "change/forward: it cannot run again: x, which it reads, was written since"},
       {Again(4), 5, "y/backward: it cannot run again: it is not a repeatable forward"},
       {Again(0), 1, "x/forward: it cannot run again: it is not a repeatable forward",
        [](Graph* graph, Decision*) { graph->ops[0].repeatable = false; }},
-      {Again(1), 2, "y/forward: it cannot run again: its form and its workspace do not promise",
-       [](Graph*, Decision* d) { d->runs[1].scratch = 1; }},
-      {Again(1), 2, "y/forward: it cannot run again: its form and its workspace do not promise",
-       [](Graph*, Decision* d) { d->runs[1].scratch = d->runs[2].scratch = 1; }},
+      {Again(1), 2, "y/forward: it cannot run again: its variant and its workspace do not promise",
+       [](Graph*, Decision* d) { d->runs[1].algorithm = 1; }},
+      {Again(1), 2, "y/forward: it cannot run again: its variant and its workspace do not promise",
+       [](Graph*, Decision* d) { d->runs[1].algorithm = d->runs[2].algorithm = 1; }},
   };
   for (const Case& wrong : cases) {
     Graph graph = net.graph;
@@ -247,21 +249,21 @@ TEST(Recompute, IsRefusedWhereItWouldGiveOtherBits) {
 TEST(Recompute, ADroppedTensorThatIsReadIsRefused) {
   const Graph graph = RepeatableChain();
   Decision decision = DefaultDecision(graph);
-  decision.tensors[2].gaps = {{2, 2, 5, 5, true}};
+  decision.tensors[2].evictions = {{2, 2, 5, 5, true}};
   EXPECT_EQ(Refusal(graph, decision), "tensor a: b/backward needs its value, which was dropped");
 }
 
-TEST(Producers, AreRepeatableForwardsWhoseOperandsNobodyChanges) {
+TEST(Producers, AreRepeatableForwardsWithUnchangedOperands) {
   Graph graph = RepeatableChain();
   const auto producers = [&graph] { return Producers(graph, DefaultDecision(graph).runs); };
   EXPECT_EQ(producers(), (std::vector<OpId>{kNone, kNone, 1, 2, 3, kNone, kNone}));
-  graph.ops[5].forms[0].writes.push_back(3);  // b/backward changes b
+  graph.ops[5].variants[0].writes.push_back(3);  // b/backward changes b
   EXPECT_EQ(producers(), (std::vector<OpId>{kNone, kNone, 1, kNone, kNone, kNone, kNone}));
-  graph.ops[1].forms[0].scratch = {{kNone, 0, false}};
+  graph.ops[1].variants[0].algorithms = {{kNone, 0, false}};
   EXPECT_EQ(producers()[2], kNone);
 }
 
-TEST(AppendReplay, BringsBackWhatIsMissingOnceAndInOrder) {
+TEST(AppendReplay, RestoresMissingTensorsOnceAndInOrder) {
   const Graph graph = RepeatableChain();
   const std::vector<placement::Run> originals = DefaultDecision(graph).runs;
   const std::vector<OpId> producers = Producers(graph, originals);
@@ -280,20 +282,20 @@ TEST(AppendReplay, BringsBackWhatIsMissingOnceAndInOrder) {
   EXPECT_EQ(runs.back().op, 2);
 }
 
-TEST(RecomputeOnce, RunsEachOperationAgainWhereItsOutputIsNeededFirst) {
+TEST(RecomputeOnce, RecomputesAnOperationBeforeItsFirstBackwardReader) {
   const Graph graph = RepeatableChain();
   Decision decision = DefaultDecision(graph);
   RecomputeOnce(graph, {false, false, true, true, false, false, false}, &decision);
   EXPECT_EQ(RunNames(graph, decision.runs),
             (Lines{"data/forward", "a/forward", "b/forward", "c/forward", "again a/forward",
                    "again b/forward", "c/backward", "b/backward", "a/backward"}));
-  EXPECT_EQ(decision.tensors[2].gaps, (ShortList<Gap>{{2, 2, 4, 4, true}}));
-  EXPECT_EQ(decision.tensors[3].gaps, (ShortList<Gap>{{3, 3, 5, 5, true}}));
+  EXPECT_EQ(decision.tensors[2].evictions, (ShortList<Eviction>{{2, 2, 4, 4, true}}));
+  EXPECT_EQ(decision.tensors[3].evictions, (ShortList<Eviction>{{3, 3, 5, 5, true}}));
   MustSchedule(graph, decision);
 }
 
 /// A net of `layers` layers y1, y2, ... one after the other; each backward reads what its forward
-/// has read. All tensors have 4 units.
+/// reads. All tensors have 4 units.
 Graph Straight(int layers) {
   HandMade net;
   std::vector<TensorId> y, dy;
@@ -320,13 +322,13 @@ TEST(Sqrt, KeepsAboutTwoSquareRootsOfAChain) {
     const auto root = static_cast<int64_t>(std::ceil(std::sqrt(layers + 1)));
     EXPECT_LE(plan.device_bytes, 4 * (2 * root + 1) * kAlignment) << layers;
     int again = 0;
-    for (const Step& step : plan.steps) again += step.again;
+    for (const Step& step : plan.steps) again += step.recompute;
     EXPECT_LT(again, layers);
     EXPECT_EQ(plan.host_bytes, 0);
   }
 }
 
-TEST(Sqrt, KeepsWhatCannotBeComputedAgain) {
+TEST(Sqrt, KeepsWhatCannotBeRecomputed) {
   Graph graph = Straight(24);
   for (Op& op : graph.ops) op.repeatable = false;
   const Plan plan = MakePlan(graph, {}, {}, "sqrt").value();
@@ -334,7 +336,7 @@ TEST(Sqrt, KeepsWhatCannotBeComputedAgain) {
   graph = Straight(24);
   graph.ops[3].repeatable = false;
   const Lines steps = Steps(graph, MakePlan(graph, {}, {}, "sqrt").value());
-  EXPECT_EQ(std::count(steps.begin(), steps.end(), "run f3 form=0 scratch=0 again"), 0);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "run f3 variant=0 algorithm=0 recompute"), 0);
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device y3"), 1);
 }
 

@@ -29,7 +29,7 @@ int64_t BytesFor(const Graph& graph) {
   return std::max(FloorBytes(graph) + (peak - FloorBytes(graph)) / 3, peak / 2);
 }
 
-TEST(Refine, FindsFasterDecisionsWhosePlansFitAndAreProved) {
+TEST(Refine, FindsFasterDecisionsThatFitAndPassTheCheck) {
   const Machine machine = LinkMachine(1000);
   int found = 0;
   for (uint64_t seed = 0; seed < 12; ++seed) {
@@ -50,7 +50,7 @@ TEST(Refine, FindsFasterDecisionsWhosePlansFitAndAreProved) {
   EXPECT_GT(found, 6);
 }
 
-TEST(Refine, FindsNothingThatIsNotFasterThanWhatThereIs) {
+TEST(Refine, ReturnsNothingIfNoDecisionIsFaster) {
   const Graph graph = testing::RandomGraph(1, 30);
   const std::vector<Residency> starts{ResidencyOf(graph, DefaultDecision(graph))};
   const Machine machine = LinkMachine(1000);
@@ -59,7 +59,7 @@ TEST(Refine, FindsNothingThatIsNotFasterThanWhatThereIs) {
   EXPECT_FALSE(Refine(graph, machine, BytesFor(graph), {}, kSteps, 1e9, {}).has_value());
 }
 
-TEST(Refine, GoesTheSameWayFromTheSameSeed) {
+TEST(Refine, IsReproducibleForASeed) {
   const Graph graph = testing::RandomGraph(3, 30);
   const std::vector<Residency> starts{ResidencyOf(graph, DefaultDecision(graph))};
   const auto with = [&](uint32_t seed) {

@@ -61,52 +61,52 @@ TEST(Schedule, AllocatesAtTheFirstUseAndFreesAfterTheLast) {
   const HandMade net = Chain();
   const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
   EXPECT_EQ(Steps(net.graph, plan),
-            (Lines{"alloc device x 256", "run data/forward form=0 scratch=0", "alloc device a 1280",
-                   "run a/forward form=0 scratch=0", "alloc device b 2304",
-                   "run b/forward form=0 scratch=0", "alloc device c 3328",
-                   "run c/forward form=0 scratch=0", "alloc device b.grad 4352",
-                   "run c/backward form=0 scratch=0", "free device b", "free device c",
-                   "alloc device a.grad 2304", "run b/backward form=0 scratch=0", "free device a",
-                   "free device b.grad", "run a/backward form=0 scratch=0", "free device x",
-                   "free device a.grad"}));
+            (Lines{"alloc device x 256", "run data/forward variant=0 algorithm=0",
+                   "alloc device a 1280", "run a/forward variant=0 algorithm=0",
+                   "alloc device b 2304", "run b/forward variant=0 algorithm=0",
+                   "alloc device c 3328", "run c/forward variant=0 algorithm=0",
+                   "alloc device b.grad 4352", "run c/backward variant=0 algorithm=0",
+                   "free device b", "free device c", "alloc device a.grad 2304",
+                   "run b/backward variant=0 algorithm=0", "free device a", "free device b.grad",
+                   "run a/backward variant=0 algorithm=0", "free device x", "free device a.grad"}));
   EXPECT_EQ(plan.pass_end, (std::array<int32_t, 3>{8, 19, 19}));
   EXPECT_EQ(plan.device_bytes, 21 * kAlignment);
   EXPECT_EQ(plan.host_bytes, 0);
   EXPECT_TRUE(plan.readable.empty());
 }
 
-TEST(Schedule, MovesATensorAwayDuringItsGap) {
+TEST(Schedule, OffloadsATensorBetweenTwoUses) {
   const HandMade net = Chain();
   Decision decision = DefaultDecision(net.graph);
-  decision.tensors[1].gaps = {{1, 2, 5, 6}};
+  decision.tensors[1].evictions = {{1, 2, 5, 6}};
   const Plan plan = MustSchedule(net.graph, decision);
   EXPECT_EQ(Steps(net.graph, plan), (Lines{"alloc device x 256",
-                                           "run data/forward form=0 scratch=0",
+                                           "run data/forward variant=0 algorithm=0",
                                            "alloc device a 1280",
-                                           "run a/forward form=0 scratch=0",
+                                           "run a/forward variant=0 algorithm=0",
                                            "alloc host x 0",
                                            "wait save for 1",
                                            "copy device host x",
                                            "alloc device b 2304",
-                                           "run b/forward form=0 scratch=0",
+                                           "run b/forward variant=0 algorithm=0",
                                            "free device x",
                                            "alloc device c 256",
                                            "wait compute for 6",
-                                           "run c/forward form=0 scratch=0",
+                                           "run c/forward variant=0 algorithm=0",
                                            "alloc device b.grad 3328",
-                                           "run c/backward form=0 scratch=0",
+                                           "run c/backward variant=0 algorithm=0",
                                            "free device b",
                                            "free device c",
                                            "alloc device x 256",
                                            "wait load for 14",
                                            "copy host device x",
                                            "alloc device a.grad 2304",
-                                           "run b/backward form=0 scratch=0",
+                                           "run b/backward variant=0 algorithm=0",
                                            "free device a",
                                            "free device b.grad",
                                            "free host x",
                                            "wait compute for 19",
-                                           "run a/backward form=0 scratch=0",
+                                           "run a/backward variant=0 algorithm=0",
                                            "free device x",
                                            "free device a.grad"}));
   EXPECT_EQ(plan.pass_end, (std::array<int32_t, 3>{13, 29, 29}));
@@ -115,7 +115,7 @@ TEST(Schedule, MovesATensorAwayDuringItsGap) {
   EXPECT_EQ(plan.steps[19].lane, Lane::kLoad);
 }
 
-TEST(Schedule, BringsBackFirstWhatIsNeededFirst) {
+TEST(Schedule, PrefetchesInOrderOfUse) {
   HandMade net;
   const TensorId a = net.Add("a", 1), b = net.Add("b", 1), c = net.Add("c", 1);
   net.Forward("ab", Uses({}, {a, b}));
@@ -123,8 +123,8 @@ TEST(Schedule, BringsBackFirstWhatIsNeededFirst) {
   net.Backward("b/backward", Uses({b}, {}));
   net.Backward("a/backward", Uses({a}, {}));
   Decision decision = DefaultDecision(net.graph);
-  decision.tensors[a].gaps = {{0, 0, 2, 3, false}};
-  decision.tensors[b].gaps = {{0, 0, 2, 2, false}};
+  decision.tensors[a].evictions = {{0, 0, 2, 3, false}};
+  decision.tensors[b].evictions = {{0, 0, 2, 2, false}};
   const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
   const auto place = [&](const char* step) { return std::find(steps.begin(), steps.end(), step); };
   ASSERT_NE(place("copy host device a"), steps.end());
@@ -134,7 +134,7 @@ TEST(Schedule, BringsBackFirstWhatIsNeededFirst) {
 TEST(Schedule, CopiesAValueToTheHostOnce) {
   const HandMade net = Chain();
   Decision decision = DefaultDecision(net.graph);
-  decision.tensors[3].gaps = {{2, 2, 3, 3}, {3, 3, 4, 4}};
+  decision.tensors[3].evictions = {{2, 2, 3, 3}, {3, 3, 4, 4}};
   const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy device host b"), 1);
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy host device b"), 2);
@@ -148,7 +148,7 @@ TEST(Schedule, CopiesAgainWhatWasUpdatedInPlace) {
   net.Forward("two/forward", Uses({sum}, {sum}));
   net.Forward("three/forward", Uses({sum}, {}));
   Decision decision = DefaultDecision(net.graph);
-  decision.tensors[sum].gaps = {{0, 0, 1, 1}, {1, 1, 2, 2}};
+  decision.tensors[sum].evictions = {{0, 0, 1, 1}, {1, 1, 2, 2}};
   const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy device host sum"), 2);
   // The second copy goes to the same host range: it waits for the operation that changed the value.
@@ -163,14 +163,14 @@ TEST(Schedule, PutsAnOutputOnItsInputAndFreesTheInputAtOnce) {
   const Plan plan = MustSchedule(net.graph, decision);
   const Lines steps = Steps(net.graph, plan);
   EXPECT_EQ(Lines(steps.begin() + 8, steps.end()),
-            (Lines{"alias b.grad on c", "run c/backward form=0 scratch=0", "free device b",
-                   "free device c", "alias a.grad on b.grad", "run b/backward form=0 scratch=0",
-                   "free device a", "free device b.grad", "run a/backward form=0 scratch=0",
-                   "free device x", "free device a.grad"}));
+            (Lines{"alias b.grad on c", "run c/backward variant=0 algorithm=0", "free device b",
+                   "free device c", "alias a.grad on b.grad",
+                   "run b/backward variant=0 algorithm=0", "free device a", "free device b.grad",
+                   "run a/backward variant=0 algorithm=0", "free device x", "free device a.grad"}));
   EXPECT_EQ(plan.device_bytes, 17 * kAlignment);
 }
 
-/// Every blob's versions on one range for the whole iteration.
+/// Puts the versions of each blob on one range for the whole iteration.
 void Fuse(const Graph& graph, Decision* decision) {
   const UseLists uses = FindUses(graph, decision->runs);
   for (const std::vector<TensorId>& chain : BlobVersions(graph, uses)) {
@@ -186,23 +186,24 @@ TEST(Schedule, PutsWholeVersionsOfABlobOnOneRange) {
   Decision decision = DefaultDecision(net.graph);
   Fuse(net.graph, &decision);
   const Plan plan = MustSchedule(net.graph, decision);
-  EXPECT_EQ(Steps(net.graph, plan),
-            (Lines{"alloc device y 0", "alloc device x 1024", "run data/forward form=0 scratch=0",
-                   "run conv/forward form=0 scratch=0", "free device x", "alias y@1 on y",
-                   "run bn/forward form=0 scratch=0", "free device y", "alias y@2 on y@1",
-                   "run relu/forward form=0 scratch=0", "free device y@1", "alloc device loss 1024",
-                   "run loss/forward form=0 scratch=0", "alloc device y@2.grad 1280",
-                   "run loss/backward form=0 scratch=0", "free device loss",
-                   "run relu/backward form=0 scratch=0", "free device y@2.grad"}));
+  EXPECT_EQ(
+      Steps(net.graph, plan),
+      (Lines{"alloc device y 0", "alloc device x 1024", "run data/forward variant=0 algorithm=0",
+             "run conv/forward variant=0 algorithm=0", "free device x", "alias y@1 on y",
+             "run bn/forward variant=0 algorithm=0", "free device y", "alias y@2 on y@1",
+             "run relu/forward variant=0 algorithm=0", "free device y@1", "alloc device loss 1024",
+             "run loss/forward variant=0 algorithm=0", "alloc device y@2.grad 1280",
+             "run loss/backward variant=0 algorithm=0", "free device loss",
+             "run relu/backward variant=0 algorithm=0", "free device y@2.grad"}));
   EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"y@2"}));
 }
 
-TEST(Schedule, GivesBytesToASavedTensorOnlyIfAChosenFormReadsIt) {
+TEST(Schedule, GivesBytesToASavedTensorOnlyIfAChosenVariantReadsIt) {
   const HandMade net = InPlaceChain();
   Decision decision = DefaultDecision(net.graph);
   Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device mask"), 0);
-  decision.runs[6].form = 1;
+  decision.runs[6].variant = 1;
   steps = Steps(net.graph, MustSchedule(net.graph, decision));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device mask"), 1);
 }
@@ -211,14 +212,14 @@ TEST(Schedule, RefusesToOverwriteAVersionThatIsReadLater) {
   const HandMade net = InPlaceChain();
   Decision decision = DefaultDecision(net.graph);
   Fuse(net.graph, &decision);
-  decision.runs[6].form = 2;
+  decision.runs[6].variant = 2;
   EXPECT_NE(Refusal(net.graph, decision).find("operation relu/forward: y@2 cannot lie on y@1"),
             std::string::npos);
 }
 
 TEST(Schedule, RefusesAnAliasThatTheOperationDoesNotAllow) {
   HandMade net = InPlaceChain();
-  net.graph.ops[2].forms[0].may_alias.clear();
+  net.graph.ops[2].variants[0].may_alias.clear();
   Decision decision = DefaultDecision(net.graph);
   Fuse(net.graph, &decision);
   EXPECT_NE(Refusal(net.graph, decision).find("operation bn/forward: y@1 cannot lie on y"),
@@ -245,7 +246,7 @@ TEST(Schedule, LeavesAKeptTensorOnTheDeviceOrInTheHostTier) {
   EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"x"}));
   EXPECT_EQ(plan.host_bytes, 0);
 
-  decision.tensors[1].gaps = {{1, 2, 5, 6}};
+  decision.tensors[1].evictions = {{1, 2, 5, 6}};
   plan = MustSchedule(net.graph, decision);
   const Lines steps = Steps(net.graph, plan);
   EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"x"}));
@@ -253,21 +254,21 @@ TEST(Schedule, LeavesAKeptTensorOnTheDeviceOrInTheHostTier) {
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device x"), 2);
 }
 
-TEST(Schedule, ScratchLivesAtItsOperationOnly) {
+TEST(Schedule, AWorkspaceLivesDuringItsOperationOnly) {
   HandMade net = Chain();
-  const TensorId work = net.Add("work", 2, Role::kScratch);
-  const TensorId more = net.Add("more", 9, Role::kScratch);
-  net.graph.ops[2].forms[0].scratch = {{work, 0, true}, {more, 0, true}};
+  const TensorId work = net.Add("work", 2, Role::kWorkspace);
+  const TensorId more = net.Add("more", 9, Role::kWorkspace);
+  net.graph.ops[2].variants[0].algorithms = {{work, 0, true}, {more, 0, true}};
   Decision decision = DefaultDecision(net.graph);
-  decision.runs[2].scratch = 1;
+  decision.runs[2].algorithm = 1;
   const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
   const auto begin = std::find(steps.begin(), steps.end(), "alloc device more 3328");
   ASSERT_NE(begin, steps.end());
   EXPECT_EQ(Lines(begin + 1, begin + 3),
-            (Lines{"run b/forward form=0 scratch=1", "free device more"}));
+            (Lines{"run b/forward variant=0 algorithm=1", "free device more"}));
 }
 
-TEST(Schedule, FillsADiffThatNobodyWrites) {
+TEST(Schedule, RunsAFillForADiffThatNobodyWrites) {
   HandMade net;
   const TensorId x = net.Add("x", 1);
   const TensorId dx = net.Add("x.grad", 1, Role::kActivationGradient);
@@ -276,9 +277,9 @@ TEST(Schedule, FillsADiffThatNobodyWrites) {
   net.Backward("split/backward", Uses({dx}, {}));
   const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
   EXPECT_EQ(Steps(net.graph, plan),
-            (Lines{"alloc device x 0", "run data/forward form=0 scratch=0", "free device x",
-                   "alloc device x.grad 0", "run x.grad/fill form=0 scratch=0",
-                   "run split/backward form=0 scratch=0", "free device x.grad"}));
+            (Lines{"alloc device x 0", "run data/forward variant=0 algorithm=0", "free device x",
+                   "alloc device x.grad 0", "run x.grad/fill variant=0 algorithm=0",
+                   "run split/backward variant=0 algorithm=0", "free device x.grad"}));
 }
 
 TEST(Schedule, LeavesSharedWeightsAloneAndEndsWithTheUpdate) {
@@ -298,7 +299,7 @@ TEST(Schedule, LeavesSharedWeightsAloneAndEndsWithTheUpdate) {
   const Lines steps = Steps(net.graph, plan);
   const Tier device = Tier::kDevice;
   EXPECT_EQ(plan.homes, (std::vector<Home>{{w, device, 0}, {dw, device, 512}, {h, device, 1024}}));
-  EXPECT_EQ(steps.back(), "run w/update form=0 scratch=0");
+  EXPECT_EQ(steps.back(), "run w/update variant=0 algorithm=0");
   EXPECT_EQ(plan.pass_end[2] - plan.pass_end[1], 1);
   EXPECT_EQ(std::count_if(plan.steps.begin(), plan.steps.end(),
                           [](const Step& step) { return step.kind == StepKind::kWait; }),
@@ -330,7 +331,7 @@ TEST(Schedule, LetsAnOutputOverwriteAnInputThatCanBeFetchedAgain) {
   // b is kept; it has a copy in the host tier when c/backward writes b.grad over it.
   net.graph.tensors[3].keep = true;
   Decision decision = DefaultDecision(net.graph);
-  decision.tensors[3].gaps = {{2, 2, 3, 3}};
+  decision.tensors[3].evictions = {{2, 2, 3, 3}};
   decision.runs[4].aliases = {{5, 3}};
   EXPECT_EQ(Names(net.graph, MustSchedule(net.graph, decision).readable), (Lines{"b"}));
 }
@@ -338,7 +339,7 @@ TEST(Schedule, LetsAnOutputOverwriteAnInputThatCanBeFetchedAgain) {
 TEST(Schedule, LeavesPaddingBetweenRanges) {
   const HandMade net = Chain();
   Decision decision = DefaultDecision(net.graph);
-  decision.tensors[1].gaps = {{1, 2, 5, 6}};
+  decision.tensors[1].evictions = {{1, 2, 5, 6}};
   const Plan plan = MustSchedule(net.graph, decision, 100);
   EXPECT_EQ(plan.host_bytes, 5 * kAlignment);
   EXPECT_EQ(plan.homes[0].offset, 0);

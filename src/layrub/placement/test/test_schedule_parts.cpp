@@ -1,4 +1,4 @@
-// Decisions by which tensors leave the device in part: the steps, and who gets the bytes.
+// Decisions with partly evicted tensors: the steps, and who gets the bytes.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -31,31 +31,31 @@ Plan MustSchedule(const Graph& graph, const Decision& decision) {
   return plan.value();
 }
 
-/// Chain, where 2 of the 4 units of x stay on the device while it is away.
+/// Chain, where 2 of the 4 units of x stay on the device while it is evicted.
 Decision PartOfX(const Graph& graph, RunId release) {
   Decision decision = DefaultDecision(graph);
-  decision.tensors[1].gaps = {{1, release, 5, 6, false, 2 * kAlignment}};
+  decision.tensors[1].evictions = {{1, release, 5, 6, false, 2 * kAlignment}};
   return decision;
 }
 
-TEST(ScheduleParts, LeavesAPartInItsPlaceDuringAGap) {
+TEST(ScheduleParts, LeavesAPartInPlaceDuringAnEviction) {
   const HandMade net = Chain();
-  // With b and c, which are freed first: x is alone in its range. Nobody lies on what it gives
-  // back.
+  // It ends together with b and c, which are freed first, so that x is alone in its range. Nothing
+  // lies on the bytes that it frees.
   const Plan plan = MustSchedule(net.graph, PartOfX(net.graph, 4));
   EXPECT_EQ(Steps(net.graph, plan), (Lines{"alloc device x 256",
-                                           "run data/forward form=0 scratch=0",
+                                           "run data/forward variant=0 algorithm=0",
                                            "alloc device a 1280",
-                                           "run a/forward form=0 scratch=0",
+                                           "run a/forward variant=0 algorithm=0",
                                            "alloc host x 0",
                                            "wait save for 1",
                                            "copy device host x 512 1024",
                                            "alloc device b 2304",
-                                           "run b/forward form=0 scratch=0",
+                                           "run b/forward variant=0 algorithm=0",
                                            "alloc device c 3328",
-                                           "run c/forward form=0 scratch=0",
+                                           "run c/forward variant=0 algorithm=0",
                                            "alloc device b.grad 4352",
-                                           "run c/backward form=0 scratch=0",
+                                           "run c/backward variant=0 algorithm=0",
                                            "free device b",
                                            "free device c",
                                            "free device x 512 1024",
@@ -64,18 +64,18 @@ TEST(ScheduleParts, LeavesAPartInItsPlaceDuringAGap) {
                                            "wait load for 6",
                                            "copy host device x 512 1024",
                                            "alloc device a.grad 2304",
-                                           "run b/backward form=0 scratch=0",
+                                           "run b/backward variant=0 algorithm=0",
                                            "free device a",
                                            "free device b.grad",
                                            "free host x",
                                            "wait compute for 19",
-                                           "run a/backward form=0 scratch=0",
+                                           "run a/backward variant=0 algorithm=0",
                                            "free device x",
                                            "free device a.grad"}));
   EXPECT_EQ(plan.device_bytes, 21 * kAlignment);
 }
 
-/// What `plan` copies, in order.
+/// The copies of `plan`, in order.
 Lines Copies(const Graph& graph, const Plan& plan) {
   Lines copies;
   for (const std::string& step : Steps(graph, plan)) {
@@ -84,25 +84,25 @@ Lines Copies(const Graph& graph, const Plan& plan) {
   return copies;
 }
 
-TEST(ScheduleParts, CopiesWhatSomeGapNeedsAndBringsBackWhatEachDoes) {
+TEST(ScheduleParts, OffloadsOnceAndPrefetchesWhatEachEvictionNeeds) {
   HandMade net;
   const TensorId x = net.Add("x", 4);
   net.Forward("make", Uses({}, {x}));
   for (const char* name : {"first", "second", "third"}) net.Forward(name, Uses({x}, {}));
   Decision decision = DefaultDecision(net.graph);
-  decision.tensors[x].gaps = {{0, 0, 1, 1, false, 3 * kAlignment},
-                              {2, 2, 3, 3, false, 1 * kAlignment}};
+  decision.tensors[x].evictions = {{0, 0, 1, 1, false, 3 * kAlignment},
+                                   {2, 2, 3, 3, false, 1 * kAlignment}};
   EXPECT_EQ(Copies(net.graph, MustSchedule(net.graph, decision)),
             (Lines{"copy device host x 256 1024", "copy host device x 768 1024",
                    "copy host device x 256 1024"}));
 }
 
-TEST(ScheduleParts, GivesOthersWhatAPartLeavesOfItsRange) {
+TEST(ScheduleParts, ReusesTheBytesThatAPartFrees) {
   // During c/backward: w, 2 of the 4 units of x, and 4 units each of a, b, c and b.grad.
   const HandMade net = Chain();
   Decision decision = PartOfX(net.graph, 2);
-  decision.tensors[1].gaps[0].prefetch = 6;
-  decision = testing::IntoItsPeak(net.graph, decision);
+  decision.tensors[1].evictions[0].prefetch = 6;
+  decision = testing::WithPackingIntoPeak(net.graph, decision);
   EXPECT_EQ(decision.enough_bytes, 19 * kAlignment);
   const Plan plan = MustSchedule(net.graph, decision);
   EXPECT_EQ(plan.device_bytes, 19 * kAlignment);
@@ -112,12 +112,12 @@ TEST(ScheduleParts, GivesOthersWhatAPartLeavesOfItsRange) {
   EXPECT_EQ(MustSchedule(net.graph, decision).device_bytes, 21 * kAlignment);
 }
 
-TEST(ScheduleParts, MovesPartsAndWhatLiesBesideThem) {
+TEST(ScheduleParts, MovesPartsAndTheirNeighbours) {
   int64_t parts = 0, moved = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 20);
-    const Decision decision =
-        testing::IntoItsPeak(graph, testing::RandomDecision(graph, seed, /*reckless=*/false));
+    const Decision decision = testing::WithPackingIntoPeak(
+        graph, testing::RandomDecision(graph, seed, /*reckless=*/false));
     const Plan plan = MustSchedule(graph, decision);
     EXPECT_EQ(testing::Replay(graph, plan, seed), "") << seed;
     for (const Step& step : plan.steps) {

@@ -10,7 +10,7 @@ namespace {
 
 using List = ShortList<int>;
 
-TEST(ShortList, HoldsWhatWasAddedWhateverTheNumber) {
+TEST(ShortList, HoldsAnyNumberOfValues) {
   List list;
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(list.size(), static_cast<size_t>(i));
@@ -43,7 +43,7 @@ TEST(ShortList, CopiesAndMovesListsOfNoneOneAndMany) {
   }
 }
 
-TEST(ShortList, AddsAnElementOfItsOwn) {
+TEST(ShortList, CanAddOneOfItsOwnElements) {
   List list{5};
   for (int i = 0; i < 5; ++i) list.push_back(list.front());
   EXPECT_EQ(list, (List{5, 5, 5, 5, 5, 5}));

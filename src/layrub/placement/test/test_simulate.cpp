@@ -26,7 +26,7 @@ Plan MustSchedule(const Graph& graph, const Decision& decision) {
 /// `net` with operations that take `seconds` each.
 Graph Timed(HandMade net, double seconds) {
   for (Op& op : net.graph.ops) {
-    for (Form& form : op.forms) form.flops = seconds;
+    for (Variant& variant : op.variants) variant.flops = seconds;
   }
   return net.graph;
 }
@@ -53,7 +53,7 @@ TEST(Simulate, AddsOperationsUp) {
   }
 }
 
-TEST(Simulate, TakesForEverWhereLanesWaitForOneAnother) {
+TEST(Simulate, TakesForEverIfLanesWaitForOneAnother) {
   HandMade net;
   const TensorId x = net.Add("x", 256);
   net.Forward("data/forward", Uses({}, {x}));
@@ -82,7 +82,7 @@ TEST(Simulate, AMoveReadsAndWritesItsBytesOnTheComputeLane) {
   HandMade net;
   const TensorId x = net.Add("x", 256);
   net.Forward("data/forward", Uses({}, {x}));
-  net.graph.ops[0].forms[0].flops = 100;
+  net.graph.ops[0].variants[0].flops = 100;
   Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
   const auto run = std::find_if(plan.steps.begin(), plan.steps.end(),
                                 [](const Step& step) { return step.op != kNone; });
@@ -105,23 +105,24 @@ TEST(Simulate, TakesTheSlowerOfArithmeticAndMemoryPlusLatency) {
   HandMade net;
   const TensorId x = net.Add("x", 1);
   net.Forward("data/forward", Uses({}, {x}));
-  net.graph.ops[0].forms[0].flops = 100;
-  net.graph.ops[0].forms[0].bytes_moved = 60;
+  net.graph.ops[0].variants[0].flops = 100;
+  net.graph.ops[0].variants[0].bytes_moved = 60;
   Machine machine = Unit();
   machine.flops = 10;
   machine.memory_bandwidth = 3;
   machine.latency = 5;
   const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
   EXPECT_DOUBLE_EQ(Simulate(net.graph, plan, machine).seconds, 25);
-  net.graph.ops[0].forms[0].scratch = {{kNone, 7, true}};  // a measured time beats the estimate
+  net.graph.ops[0].variants[0].algorithms = {
+      {kNone, 7, true}};  // a measured time beats the estimate
   EXPECT_DOUBLE_EQ(Simulate(net.graph, plan, machine).seconds, 7);
 }
 
-TEST(Simulate, RoundsToTf32WhereTheFormMayAndTheMachineGainsByIt) {
+TEST(Simulate, UsesTheTf32RateIfTheVariantAllowsIt) {
   HandMade net;
   net.Forward("data/forward", Uses({}, {net.Add("x", 1)}));
-  Form& form = net.graph.ops[0].forms[0];
-  form.flops = 100;
+  Variant& variant = net.graph.ops[0].variants[0];
+  variant.flops = 100;
   Machine machine = Unit();
   machine.flops = 10;
   const auto seconds = [&] {
@@ -129,20 +130,20 @@ TEST(Simulate, RoundsToTf32WhereTheFormMayAndTheMachineGainsByIt) {
     return Simulate(net.graph, plan, machine).seconds - machine.latency;
   };
   for (const bool tf32 : {false, true}) {
-    form.tf32 = tf32;
+    variant.tf32 = tf32;
     machine.tf32_flops = 0;
     EXPECT_DOUBLE_EQ(seconds(), 10);
     machine.tf32_flops = 50;
     EXPECT_DOUBLE_EQ(seconds(), tf32 ? 2 : 10);
   }
-  form.bytes_moved = 4 * machine.memory_bandwidth;
+  variant.bytes_moved = 4 * machine.memory_bandwidth;
   EXPECT_DOUBLE_EQ(seconds(), 4) << "memory is no faster for it";
 }
 
 TEST(Simulate, HidesACopyBehindTheNextOperation) {
   const Graph graph = Timed(Chain(), 2000);
   Decision decision = DefaultDecision(graph);
-  decision.tensors[1].gaps = {{1, 2, 5, 6}};
+  decision.tensors[1].evictions = {{1, 2, 5, 6}};
   const Plan plan = MustSchedule(graph, decision);
   const Timeline timeline = Simulate(graph, plan, Unit());
   EXPECT_DOUBLE_EQ(timeline.seconds, 14000);
@@ -158,7 +159,7 @@ TEST(Simulate, HidesACopyBehindTheNextOperation) {
 TEST(Simulate, CountsTheTimeThatOperationsWaitForCopies) {
   const Graph graph = Timed(Chain(), 24);
   Decision decision = DefaultDecision(graph);
-  decision.tensors[1].gaps = {{1, 2, 5, 6}};
+  decision.tensors[1].evictions = {{1, 2, 5, 6}};
   const Plan plan = MustSchedule(graph, decision);
   const Timeline timeline = Simulate(graph, plan, Unit());
   // c waits for the copy of x, in whose bytes it writes (1024 instead of the 2 x 24 passed);
@@ -176,12 +177,12 @@ TEST(Simulate, SharesTheLinkBetweenBothDirections) {
   net.Forward("b/forward", Uses({}, {b}));
   net.Forward("both/forward", Uses({}, {}));
   net.Forward("use/forward", Uses({a, b}, {}));
-  net.graph.ops[1].forms[0].flops = 5000;
-  // Its workspace covers the bytes that a comes back to, so that a cannot come back earlier.
-  net.graph.ops[1].forms[0].scratch = {{net.Add("work", 8, Role::kScratch), 0, true}};
+  net.graph.ops[1].variants[0].flops = 5000;
+  // Its workspace covers the bytes to which a comes back, so a cannot come back earlier.
+  net.graph.ops[1].variants[0].algorithms = {{net.Add("work", 8, Role::kWorkspace), 0, true}};
   Decision decision = DefaultDecision(net.graph);
-  decision.tensors[a].gaps = {{0, 0, 3, 4}};
-  decision.tensors[b].gaps = {{2, 3, 4, 4}};
+  decision.tensors[a].evictions = {{0, 0, 3, 4}};
+  decision.tensors[b].evictions = {{2, 3, 4, 4}};
   const Plan plan = MustSchedule(net.graph, decision);
   Machine machine = Unit();
   const auto copy_of_b = [&] {
@@ -216,7 +217,7 @@ TEST(Simulate, AFeedTakesTheTimeOfItsCopiesOnTheLoadLane) {
 TEST(Simulate, OperationsAndCopiesSlowEachOtherDown) {
   const Graph graph = Timed(Chain(), 2000);
   Decision decision = DefaultDecision(graph);
-  decision.tensors[1].gaps = {{1, 2, 5, 6}};
+  decision.tensors[1].evictions = {{1, 2, 5, 6}};
   const Plan plan = MustSchedule(graph, decision);
   Machine machine = Unit();
   machine.compute_while_copying = 0.5;
@@ -229,28 +230,28 @@ TEST(Simulate, OperationsAndCopiesSlowEachOtherDown) {
   EXPECT_DOUBLE_EQ(timeline.stalled, 0);
 }
 
-TEST(OpSeconds, PrefersWhatWasMeasured) {
+TEST(OpSeconds, PrefersMeasuredTimes) {
   HandMade net;
   const TensorId x = net.Add("x", 1);
   net.Forward("data/forward", Uses({}, {x}));
   Op op = net.graph.ops[0];
-  op.forms[0].name = "y";
-  op.forms[0].bytes_moved = 60;
-  op.forms.push_back(op.forms[0]);
-  op.forms[1].name = "mask";
-  op.forms[1].bytes_moved = 30;
+  op.variants[0].name = "y";
+  op.variants[0].bytes_moved = 60;
+  op.variants.push_back(op.variants[0]);
+  op.variants[1].name = "mask";
+  op.variants[1].bytes_moved = 30;
   Machine machine = Unit();
   EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 0, machine), 60);
   machine.measured["data/forward"]["y"] = {60, 7};
   EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 0, machine), 7);
-  EXPECT_DOUBLE_EQ(OpSeconds(op, 1, 0, machine), 3.5);  // as the estimates are to each other
+  EXPECT_DOUBLE_EQ(OpSeconds(op, 1, 0, machine), 3.5);  // in the proportion of the estimates
   machine.measured["data/forward"]["mask"] = {30, 4};
   EXPECT_DOUBLE_EQ(OpSeconds(op, 1, 0, machine), 4);
-  op.forms[0].bytes_moved = op.forms[1].bytes_moved = 600;  // another batch
+  op.variants[0].bytes_moved = op.variants[1].bytes_moved = 600;  // another batch
   EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 0, machine), 600);
 }
 
-TEST(Simulate, OfNothingTakesNoTime) {
+TEST(Simulate, TakesNoTimeForAnEmptyPlan) {
   const Timeline timeline = Simulate(Graph{}, Plan{}, Machine{});
   EXPECT_EQ(timeline.seconds, 0);
   EXPECT_TRUE(timeline.spans.empty());

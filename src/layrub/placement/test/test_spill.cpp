@@ -26,11 +26,11 @@ using testing::LinkMachine;
 constexpr TensorId w = 0, x = 1, a = 2;
 constexpr int64_t kUnit = kAlignment;
 
-/// x and a, of four units, leave between their two uses: x for longer than a.
+/// x and a, of four units, are evicted between their two uses, x for longer than a.
 Decision BothLeave(const Graph& graph) {
   Decision decision = DefaultDecision(graph);
-  decision.tensors[x].gaps = {{1, 1, 6, 6}};
-  decision.tensors[a].gaps = {{2, 2, 5, 5}};
+  decision.tensors[x].evictions = {{1, 1, 6, 6}};
+  decision.tensors[a].evictions = {{2, 2, 5, 5}};
   return decision;
 }
 
@@ -42,7 +42,7 @@ Plan InHostMemory(const Graph& graph, Decision decision, int64_t bytes) {
   return plan;
 }
 
-/// Where the copies of `tensor` lead: "host", "file", or "".
+/// The tier to which `tensor` is copied: "host", "file", or "".
 std::string TierOf(const Plan& plan, TensorId tensor) {
   for (const Step& step : plan.steps) {
     if (IsOffload(step) && step.tensor == tensor) return Name(step.tier);
@@ -50,14 +50,14 @@ std::string TierOf(const Plan& plan, TensorId tensor) {
   return "";
 }
 
-TEST(Spill, LeavesInHostMemoryWhatFits) {
+TEST(Spill, UsesHostMemoryFirst) {
   const Graph graph = Chain().graph;
   const Plan plan = InHostMemory(graph, BothLeave(graph), 8 * kUnit);
   EXPECT_EQ(TierOf(plan, x) + TierOf(plan, a), "hosthost");
   EXPECT_EQ(plan.spill_bytes, 0);
 }
 
-TEST(Spill, PutsIntoTheFileWhatWaitsLongest) {
+TEST(Spill, PutsTheLongestEvictionsIntoTheFile) {
   const Graph graph = Chain().graph;
   const Plan plan = InHostMemory(graph, BothLeave(graph), 7 * kUnit);
   EXPECT_EQ(TierOf(plan, x), "file");
@@ -66,7 +66,7 @@ TEST(Spill, PutsIntoTheFileWhatWaitsLongest) {
   EXPECT_EQ(plan.spill_bytes, 4 * kUnit);
 }
 
-TEST(Spill, PutsAllIntoTheFileWhereThereIsNoHostMemory) {
+TEST(Spill, PutsEverythingIntoTheFileWithoutHostMemory) {
   const Graph graph = Chain().graph;
   const Plan plan = InHostMemory(graph, BothLeave(graph), 0);
   EXPECT_EQ(TierOf(plan, x) + TierOf(plan, a), "filefile");
@@ -78,15 +78,15 @@ TEST(Spill, KeepsStateInTheFileBetweenIterations) {
   Decision decision = BothLeave(graph);
   const UseLists uses = FindUses(graph, decision.runs);
   decision.tensors[w].home = Tier::kHost;
-  decision.tensors[w].gaps = {FromTheStart(uses[w].front()),
-                              ToTheEnd(uses[w].back(), decision.runs)};
+  decision.tensors[w].evictions = {FromTheStart(uses[w].front()),
+                                   ToTheEnd(uses[w].back(), decision.runs)};
   const Plan plan = InHostMemory(graph, decision, 8 * kUnit);
   ASSERT_EQ(plan.homes.size(), 1u);
   EXPECT_EQ(plan.homes[0].tier, Tier::kFile);
   EXPECT_EQ(TierOf(plan, x) + TierOf(plan, a), "hosthost");
 }
 
-TEST(Spill, HasLanesOfItsOwnBesideThoseOfTheLink) {
+TEST(Spill, RunsBesideTheLanesOfTheLink) {
   const Graph graph = Chain().graph;
   const Plan plan = InHostMemory(graph, BothLeave(graph), 4 * kUnit);
   for (const Step& step : plan.steps) {
@@ -105,7 +105,7 @@ TEST(Spill, HasLanesOfItsOwnBesideThoseOfTheLink) {
   }
 }
 
-TEST(Spill, IsObjectedToInAnotherLaneOrWithoutAWait) {
+TEST(Spill, IsRefusedInAnotherLaneOrWithoutAWait) {
   const Graph graph = Chain().graph;
   const Plan plan = InHostMemory(graph, BothLeave(graph), 4 * kUnit);
   int found = 0;
@@ -124,7 +124,7 @@ TEST(Spill, IsObjectedToInAnotherLaneOrWithoutAWait) {
             (std::vector<std::string>{"the file arena takes 1024 bytes, the budget is 1023"}));
 }
 
-TEST(Spill, IsToldWithTheBytesThatWouldDo) {
+TEST(Spill, ReportsTheBytesThatWouldSuffice) {
   const Graph graph = Chain().graph;
   const Plan moved = MakePlan(graph, {}, {}, "inter").value();
   ASSERT_GT(moved.host_bytes, kUnit);
@@ -136,15 +136,16 @@ TEST(Spill, IsToldWithTheBytesThatWouldDo) {
   EXPECT_NE(status.message.find("--spill_memory=" + needs), std::string::npos) << status.message;
 }
 
-/// With a file, a plan within half of the host memory needs no more of the device.
-TEST(Spill, IsWhatEveryStrategyDoesWithWhatItMoves) {
+/// With a file, a plan within half of the host memory needs no more device memory.
+TEST(Spill, WorksUnderEveryStrategy) {
   int64_t spilled = 0;
   for (const std::string& strategy : StrategyNames()) {
     for (int seed = 1; seed <= 10; ++seed) {
       const Graph graph = testing::RandomGraph(seed, 20);
       const int64_t device = testing::SmallestBudget(graph, strategy);
       const Plan plan = MakePlan(graph, {}, {.device = device}, strategy).value();
-      const Budget budget{.device = device, .host = plan.host_bytes / 2, .spill = kNoBounds.spill};
+      const Budget budget{
+          .device = device, .host = plan.host_bytes / 2, .spill = kUnlimitedBudget.spill};
       const Result<Plan> half = MakePlan(graph, {}, budget, strategy);
       ASSERT_TRUE(half.ok()) << strategy << ": " << half.status().message;
       EXPECT_EQ(Join(Check(graph, half.value(), budget), "\n"), "") << strategy;
@@ -154,11 +155,12 @@ TEST(Spill, IsWhatEveryStrategyDoesWithWhatItMoves) {
   EXPECT_GT(spilled, 0);
 }
 
-TEST(OffloadRates, AreThoseOfAllWaysOffTheDevice) {
+TEST(OffloadRates, AreTheSumOfLinkAndFile) {
   const Machine machine = LinkMachine(4);
   EXPECT_EQ(OffloadRates(machine, {}).link_up, machine.link_up);
   EXPECT_EQ(OffloadRates(machine, {.host = 0, .spill = 1}).link_up, machine.file_read);
-  EXPECT_EQ(OffloadRates(machine, kNoBounds).link_down, machine.link_down + machine.file_write);
+  EXPECT_EQ(OffloadRates(machine, kUnlimitedBudget).link_down,
+            machine.link_down + machine.file_write);
 }
 
 }  // namespace

@@ -21,18 +21,18 @@ std::vector<double> Stalls(const Graph& graph, const Plan& plan, const Machine& 
   return search::StallsByTensor(graph, plan, Simulate(graph, plan, machine));
 }
 
-TEST(Stalls, BelongToTheTensorWhoseCopyWasWaitedFor) {
+TEST(Stalls, CountForTheTensorWhoseCopyWasWaitedFor) {
   HandMade net;
   const TensorId x = net.Add("x", 4), y = net.Add("y", 4), z = net.Add("z", 4);
   net.Forward("x/forward", Uses({}, {x}));
   net.Forward("y/forward", Uses({x}, {y}));
   net.Forward("z/forward", Uses({y}, {z}));
   net.Backward("x/backward", Uses({x}, {}));
-  for (Op& op : net.graph.ops) op.forms[0].flops = 1;
+  for (Op& op : net.graph.ops) op.variants[0].flops = 1;
   Decision decision =
       strategies::FindStrategy("liveness").value()(net.graph, LinkMachine(1), {}).value();
-  // Away from after y's forward until x's backward: 4 s down beside z's second, then 4 s up.
-  decision.tensors[x].gaps = {{1, 1, 3, 3, false}};
+  // Evicted from after y's forward until x's backward: 4 s down beside z's second, then 4 s up.
+  decision.tensors[x].evictions = {{1, 1, 3, 3, false}};
   const Plan plan = schedule::Schedule(net.graph, decision).value();
   const std::vector<double> stalls = Stalls(net.graph, plan, LinkMachine(1));
   EXPECT_DOUBLE_EQ(stalls[x], 3 + 4);
@@ -40,7 +40,7 @@ TEST(Stalls, BelongToTheTensorWhoseCopyWasWaitedFor) {
   EXPECT_DOUBLE_EQ(stalls[z], 0);
 }
 
-TEST(Stalls, AddUpToTheTimeForWhichOperationsWaited) {
+TEST(Stalls, AddUpToTheTimeThatOperationsWaited) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
     const Plan plan =
@@ -54,22 +54,22 @@ TEST(Stalls, AddUpToTheTimeForWhichOperationsWaited) {
   }
 }
 
-TEST(Returns, AreStallsAndWhatRunsAgain) {
+TEST(Returns, AreStallsPlusRecomputations) {
   HandMade net;
   const TensorId x = net.Add("x", 4), y = net.Add("y", 4);
   net.Forward("x/forward", Uses({}, {x}));
   net.Forward("y/forward", Uses({}, {y}));
   net.Backward("y/backward", Uses({y}, {}));
   net.Backward("x/backward", Uses({x}, {}));
-  for (Op& op : net.graph.ops) op.forms[0].flops = 1;
+  for (Op& op : net.graph.ops) op.variants[0].flops = 1;
   net.graph.ops[0].repeatable = true;
   Decision decision =
       strategies::FindStrategy("liveness").value()(net.graph, LinkMachine(1), {}).value();
   placement::Run again = decision.runs[0];
   again.recompute = true;
   decision.runs.insert(decision.runs.begin() + 3, again);
-  decision.tensors[x].gaps = {{0, 0, 3, 3, true}};   // computed again
-  decision.tensors[y].gaps = {{1, 1, 2, 2, false}};  // 4 s down, 4 s up
+  decision.tensors[x].evictions = {{0, 0, 3, 3, true}};   // computed again
+  decision.tensors[y].evictions = {{1, 1, 2, 2, false}};  // 4 s down, 4 s up
   const Plan plan = schedule::Schedule(net.graph, decision).value();
   const Timeline timeline = Simulate(net.graph, plan, LinkMachine(1));
   const std::vector<double> returns = search::ReturnsByTensor(net.graph, plan, timeline);

@@ -80,7 +80,7 @@ HandMade InPlaceNet() {
   return net;
 }
 
-TEST(FindStrategy, ListsTheNamesThereAre) {
+TEST(FindStrategy, ListsTheNamesForAnUnknownOne) {
   EXPECT_EQ(StrategyNames(), (Lines{"keep", "liveness", "intra", "inter", "hybrid", "sqrt",
                                     "vdnn_all", "vdnn_all_fast", "vdnn_conv", "vdnn_conv_fast",
                                     "vdnn_dyn", "superneurons", "auto"}));
@@ -95,7 +95,8 @@ TEST(FindStrategy, ListsTheNamesThereAre) {
 TEST(Keep, GivesEachNamedBlobOneRangeForDataAndOneForDiff) {
   const HandMade net = InPlaceNet();
   const Plan plan = MustPlan(net.graph, "keep");
-  // x, two data and two diff blobs of 8 units, the loss; no mask, since relu's first form reads y.
+  // x, two data and two diff blobs of 8 units, the loss; no mask, since relu's first variant reads
+  // y.
   EXPECT_EQ(plan.device_bytes, (5 * 8 + 1) * kAlignment);
   EXPECT_EQ(Count(plan, StepKind::kAlias), 4);
   EXPECT_EQ(Count(plan, IsOffload), 0);
@@ -104,32 +105,32 @@ TEST(Keep, GivesEachNamedBlobOneRangeForDataAndOneForDiff) {
             (Lines{"x", "y0@1", "y0.grad", "y1@1", "y1.grad", "loss"}));
 }
 
-TEST(Keep, TakesTheFirstFormThatReadsNoOverwrittenVersion) {
+TEST(Keep, TakesTheFirstVariantThatReadsNoOverwrittenVersion) {
   HandMade net = InPlaceNet();
-  // relu1's first form now reads its input, which is gone once relu1 has run in place.
-  net.graph.ops[7].forms[0].reads[0] = net.graph.ops[4].forms[0].reads[0];
-  net.graph.ops[7].forms[0].may_alias.pop_back();
+  // relu1's first variant now reads its input, which is overwritten once relu1 has run in place.
+  net.graph.ops[7].variants[0].reads[0] = net.graph.ops[4].variants[0].reads[0];
+  net.graph.ops[7].variants[0].may_alias.pop_back();
   const Decision decision = Decide(net.graph, "keep");
-  EXPECT_EQ(decision.runs[7].form, 1);
-  EXPECT_EQ(decision.runs[9].form, 0);
+  EXPECT_EQ(decision.runs[7].variant, 1);
+  EXPECT_EQ(decision.runs[9].variant, 0);
   EXPECT_EQ(MustPlan(net.graph, "keep").device_bytes, (5 * 8 + 1 + 2) * kAlignment);
 }
 
 TEST(Keep, GivesAVersionThatIsNeededAgainARangeOfItsOwn) {
   HandMade net = InPlaceNet();
-  net.graph.ops[7].forms[0].reads[0] = net.graph.ops[4].forms[0].reads[0];
-  net.graph.ops[7].forms[0].may_alias.pop_back();
-  net.graph.ops[7].forms.pop_back();
+  net.graph.ops[7].variants[0].reads[0] = net.graph.ops[4].variants[0].reads[0];
+  net.graph.ops[7].variants[0].may_alias.pop_back();
+  net.graph.ops[7].variants.pop_back();
   EXPECT_EQ(MustPlan(net.graph, "keep").device_bytes, (6 * 8 + 1) * kAlignment);
 }
 
-TEST(Keep, SharesScratch) {
+TEST(Keep, SharesWorkspaces) {
   HandMade net = Chain();
-  const TensorId one = net.Add("one", 6, Role::kScratch);
-  const TensorId two = net.Add("two", 5, Role::kScratch);
-  const TensorId huge = net.Add("huge", 50, Role::kScratch);
-  net.graph.ops[1].forms[0].scratch = {{one, 0, true}, {huge, 0, true}};
-  net.graph.ops[2].forms[0].scratch = {{two, 0, true}};
+  const TensorId one = net.Add("one", 6, Role::kWorkspace);
+  const TensorId two = net.Add("two", 5, Role::kWorkspace);
+  const TensorId huge = net.Add("huge", 50, Role::kWorkspace);
+  net.graph.ops[1].variants[0].algorithms = {{one, 0, true}, {huge, 0, true}};
+  net.graph.ops[2].variants[0].algorithms = {{two, 0, true}};
   EXPECT_EQ(MustPlan(net.graph, "keep").device_bytes, (1 + 6 * 4 + 6) * kAlignment);
 }
 
@@ -169,33 +170,34 @@ TEST(Intra, PutsGradientsOnTheDataOfTheirBlobAndKeepsEverythingElse) {
   EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"x", "a", "c", "a.grad"}));
 }
 
-TEST(Intra, TakesTheMaskFormWhereTheGradientOverwritesY) {
+TEST(Intra, TakesTheMaskVariantWhereTheGradientOverwritesY) {
   HandMade net = InPlaceNet();
-  // conv1 and the loss can write the gradients of y0@1 and y1@1 on their data: y is gone then.
+  // conv1 and the loss can write the gradients of y0@1 and y1@1 on their data, which overwrites y.
   const TensorId y0 = 2, dy0 = 5, y1 = 7, dy1 = 10;
-  net.graph.ops[6].forms[0].may_alias = {{dy1, y1}};
-  net.graph.ops[8].forms[0].may_alias = {{dy0, y0}};
+  net.graph.ops[6].variants[0].may_alias = {{dy1, y1}};
+  net.graph.ops[8].variants[0].may_alias = {{dy0, y0}};
   const Decision decision = Decide(net.graph, "intra");
-  EXPECT_EQ(decision.runs[7].form, 1);
-  EXPECT_EQ(decision.runs[9].form, 1);
+  EXPECT_EQ(decision.runs[7].variant, 1);
+  EXPECT_EQ(decision.runs[9].variant, 1);
   EXPECT_EQ(decision.runs[6].aliases, (ShortList<AliasPair>{{dy1, y1}}));
   EXPECT_EQ(decision.runs[8].aliases, (ShortList<AliasPair>{{dy0, y0}}));
   // x, one range for each of the two blobs, two masks, the loss.
   EXPECT_EQ(MustPlan(net.graph, "intra").device_bytes, (3 * 8 + 2 * 2 + 1) * kAlignment);
 }
 
-TEST(Intra, KeepsADataThatSomebodyReadsAfterItsGradientWasWritten) {
+TEST(Intra, KeepsDataThatIsReadAfterItsGradientIsWritten) {
   HandMade net = Chain();
-  net.graph.ops[6].forms[0].reads.push_back(3);
+  net.graph.ops[6].variants[0].reads.push_back(3);
   EXPECT_EQ(Decide(net.graph, "intra").runs[4].aliases, (ShortList<AliasPair>{{5, 4}}));
 }
 
-TEST(Inter, MovesWhatHybridMovesAndGivesGradientsBytesOfTheirOwn) {
+TEST(Inter, MovesWhatHybridMovesButGivesGradientsTheirOwnBytes) {
   for (const HandMade& net : {Chain(), InPlaceNet()}) {
     const Decision inter = Decide(net.graph, "inter");
     const Decision hybrid = Decide(net.graph, "hybrid");
     for (size_t t = 0; t < net.graph.tensors.size(); ++t) {
-      EXPECT_EQ(inter.tensors[t].gaps, hybrid.tensors[t].gaps) << net.graph.tensors[t].name;
+      EXPECT_EQ(inter.tensors[t].evictions, hybrid.tensors[t].evictions)
+          << net.graph.tensors[t].name;
     }
   }
   const Decision decision = Decide(Chain().graph, "inter");
@@ -208,10 +210,11 @@ TEST(Inter, MovesWhatHybridMovesAndGivesGradientsBytesOfTheirOwn) {
 TEST(Hybrid, MovesWhatBackwardReadsButNotWhatItReadsFirst) {
   const HandMade net = Chain();
   const Decision decision = Decide(net.graph, "hybrid");
-  // Only x is away long enough; b and c are read by the first backward operation, a by the second.
+  // Only x is unused for long enough; b and c are read by the first backward operation, a by the
+  // second.
   for (TensorId t = 0; t < 7; ++t) {
-    const ShortList<Gap>& gaps = decision.tensors[t].gaps;
-    EXPECT_EQ(gaps, t == 1 ? (ShortList<Gap>{{1, 2, 5, 6}}) : ShortList<Gap>{})
+    const ShortList<Eviction>& evictions = decision.tensors[t].evictions;
+    EXPECT_EQ(evictions, t == 1 ? (ShortList<Eviction>{{1, 2, 5, 6}}) : ShortList<Eviction>{})
         << net.graph.tensors[t].name;
   }
 }
@@ -224,11 +227,11 @@ TEST(Hybrid, PutsGradientsOnWhatTheirOperationReadsLast) {
   EXPECT_EQ(MustPlan(net.graph, "hybrid").device_bytes, (1 + 12) * kAlignment);
 }
 
-TEST(Hybrid, TakesTheMaskFormAndRunsForwardInPlace) {
+TEST(Hybrid, TakesTheMaskVariantAndRunsForwardInPlace) {
   const HandMade net = InPlaceNet();
   const Decision decision = Decide(net.graph, "hybrid");
-  EXPECT_EQ(decision.runs[7].form, 1);
-  EXPECT_EQ(decision.runs[9].form, 1);
+  EXPECT_EQ(decision.runs[7].variant, 1);
+  EXPECT_EQ(decision.runs[9].variant, 1);
   EXPECT_EQ(decision.runs[2].aliases.size(), 1u);
   EXPECT_EQ(decision.runs[4].aliases.size(), 1u);
   const Plan plan = MustPlan(net.graph, "hybrid");
@@ -244,7 +247,7 @@ TEST(Hybrid, TakesTheMaskFormAndRunsForwardInPlace) {
   EXPECT_EQ(plan.device_bytes, (3 * 8 + 2 + 1) * kAlignment);
 }
 
-TEST(Hybrid, KeepsNoInputUnderAnOutputThatSomebodyNeedsLater) {
+TEST(Hybrid, LaysNoOutputOnAnInputThatIsNeededLater) {
   HandMade net = Chain();
   net.graph.tensors[3].keep = true;
   const Decision decision = Decide(net.graph, "hybrid");
@@ -268,7 +271,7 @@ TEST(Hybrid, MovesNothingWithoutABackward) {
   EXPECT_EQ(plan.device_bytes, (1 + 8) * kAlignment);
 }
 
-TEST(MakePlan, FitsFromTheSmallestBudgetUpwards) {
+TEST(MakePlan, FitsEveryBudgetFromTheSmallestUp) {
   const HandMade net = Chain();
   const int64_t smallest = MustPlan(net.graph, "hybrid").device_bytes;
   for (const int64_t budget : {smallest, smallest + 1, 10 * smallest}) {
@@ -276,7 +279,7 @@ TEST(MakePlan, FitsFromTheSmallestBudgetUpwards) {
   }
 }
 
-TEST(MakePlan, SaysWhereHowMuchAndWhichFlagHelps) {
+TEST(MakePlan, ReportsTheMissingBytesAndTheFlagThatHelps) {
   HandMade net = Chain();
   for (Tensor& tensor : net.graph.tensors) tensor.bytes *= 4096;
   const Status status = MakePlan(net.graph, {}, {12 << 20, 1 << 30}, "hybrid").status();
@@ -296,7 +299,7 @@ TEST(MakePlan, SaysWhereHowMuchAndWhichFlagHelps) {
       "--placement=vdnn_dyn, --placement=superneurons fit");
 }
 
-TEST(MakePlan, PassesOnWhatIsInvalid) {
+TEST(MakePlan, ReportsInvalidGraphsAndStrategies) {
   HandMade net = Chain();
   EXPECT_EQ(MakePlan(net.graph, {}, {}, "magic").status().code, Code::kInvalid);
   net.graph.tensors[1].bytes = -1;
@@ -304,7 +307,7 @@ TEST(MakePlan, PassesOnWhatIsInvalid) {
             std::string::npos);
 }
 
-TEST(FindPeak, BreaksTheFullestOperationDownByRole) {
+TEST(FindPeak, DividesTheFullestOperationByRole) {
   const HandMade net = InPlaceNet();
   for (const std::string& strategy : StrategyNames()) {
     const Plan plan = MustPlan(net.graph, strategy);
@@ -312,8 +315,8 @@ TEST(FindPeak, BreaksTheFullestOperationDownByRole) {
     int64_t sum = 0;
     for (const int64_t bytes : peak.by_role) sum += bytes;
     EXPECT_EQ(sum, peak.bytes);
-    EXPECT_EQ(peak.bytes + peak.gaps, plan.device_bytes);
-    EXPECT_GE(peak.gaps, 0);
+    EXPECT_EQ(peak.bytes + peak.unused, plan.device_bytes);
+    EXPECT_GE(peak.unused, 0);
     EXPECT_NE(peak.op, kNone);
   }
 }

@@ -1,5 +1,5 @@
-// The rules of SuperNeurons: what its cache moves and when, what is computed again, and which rung
-// of its ladder a budget takes.
+// The rules of SuperNeurons: what its cache moves and when, what is recomputed, and which step a
+// budget takes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,9 +42,9 @@ Plan MustPlan(const Graph& graph, int64_t device) {
   return plan.value();
 }
 
-/// `layers` convolutions y0 -> y1 -> ..., all of 4 units; each backward reads what its forward has
-/// read.  Operations: 0 data, 1 .. layers forward, layers + 1 the loss, then the convolutions'
-/// backwards, the last one first.
+/// `layers` convolutions y0 -> y1 -> ..., all of 4 units; each backward reads what its forward
+/// reads. Operations: 0 data, 1 .. layers forward, layers + 1 the loss, then the backwards of the
+/// convolutions, the last one first.
 HandMade Convs(int layers) {
   HandMade net;
   const TensorId w = net.Add("w", 1, Role::kParameter);
@@ -59,7 +59,7 @@ HandMade Convs(int layers) {
   for (int i = layers; i > 0; --i)
     net.Backward("b" + std::to_string(i), Uses({y[i - 1], w, dy[i]}, {dy[i - 1]}));
   for (Op& op : net.graph.ops) {
-    if (op.name[0] == 'f' || op.name[0] == 'b') op.forms[0].flops = 1e6;
+    if (op.name[0] == 'f' || op.name[0] == 'b') op.variants[0].flops = 1e6;
   }
   return net;
 }
@@ -77,45 +77,46 @@ Lines Moves(int64_t tensors, const Graph& graph) {
   Lines lines;
   const auto name = [&](RunId r) { return graph.ops[decision.runs[r].op].name; };
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
-    for (const Gap& gap : decision.tensors[t].gaps) {
-      lines.push_back(graph.tensors[t].name + ": after " + name(gap.after) + " release " +
-                      name(gap.release) + " prefetch " + name(gap.prefetch) + " before " +
-                      name(gap.before));
+    for (const Eviction& eviction : decision.tensors[t].evictions) {
+      lines.push_back(graph.tensors[t].name + ": after " + name(eviction.after) + " release " +
+                      name(eviction.release) + " prefetch " + name(eviction.prefetch) + " before " +
+                      name(eviction.before));
     }
   }
   return lines;
 }
 
-TEST(Cache, MovesNothingWhileThereIsRoom) {
+TEST(Cache, MovesNothingIfEverythingFits) {
   // At loss: y0 .. y6 and the gradient of y6.
   EXPECT_EQ(Moves(8, Convs(6).graph), Lines{});
 }
 
-TEST(Cache, EvictsWhatWasUsedLongestAgoWhenARunFindsNoRoom) {
-  // f6 and the loss need a place each, and y0 and y1 are those whose last uses are longest ago.
-  // When the backward of a convolution frees enough, what the one below it needs comes back.
+TEST(Cache, EvictsTheLeastRecentlyUsedTensor) {
+  // f6 and the loss each need the bytes of one tensor, and the last uses of y0 and y1 are longest
+  // ago. When the backward of a convolution frees enough, the operand of the one below it comes
+  // back.
   EXPECT_EQ(Moves(6, Convs(6).graph), (Lines{"y0: after f1 release f5 prefetch b2 before b1",
                                              "y1: after f2 release f6 prefetch b3 before b2"}));
 }
 
-TEST(Cache, WithoutRoomHasTensorsForTheirUsesAlone) {
+TEST(Cache, KeepsTensorsOnlyDuringTheirUsesWithoutCapacity) {
   const Lines moves = Moves(0, Convs(6).graph);
   EXPECT_EQ(moves[0], "y0: after f1 release f1 prefetch b1 before b1");
   EXPECT_EQ(moves[1], "y1: after f2 release f2 prefetch b2 before b2");
 }
 
-TEST(Cache, LeavesTheOperandsOfARunAlone) {
-  // The last convolution also reads y0, so that y1 leaves for it; the loss reads y1, which takes
-  // another two tensors' place, not that of y0, used just now.
+TEST(Cache, NeverEvictsTheOperandsOfARun) {
+  // The last convolution also reads y0, so y1 is evicted for it. The loss reads y1, which takes the
+  // bytes of two other tensors, not those of y0, which was just used.
   Graph graph = Convs(6).graph;
-  graph.ops[6].forms[0].reads.push_back(1);
-  graph.ops[7].forms[0].reads.push_back(2);
+  graph.ops[6].variants[0].reads.push_back(1);
+  graph.ops[7].variants[0].reads.push_back(2);
   EXPECT_EQ(Moves(6, graph), (Lines{"y1: after f2 release f5 prefetch loss before loss",
                                     "y2: after f3 release f6 prefetch b4 before b3",
                                     "y3: after f4 release f6 prefetch b5 before b4"}));
 }
 
-TEST(Cache, LeavesWhatMayNotMoveAlone) {
+TEST(Cache, NeverEvictsWhatMayNotMove) {
   HandMade net = Convs(6);
   net.graph.tensors[1].keep = true;
   Decision decision = DefaultDecision(net.graph);
@@ -123,16 +124,16 @@ TEST(Cache, LeavesWhatMayNotMoveAlone) {
   movable[2] = false;
   UseLists uses = FindUses(net.graph, decision.runs);
   decision = TensorCache(net.graph, movable, std::move(uses), std::move(decision)).Within(0);
-  EXPECT_TRUE(decision.tensors[0].gaps.empty());
-  EXPECT_TRUE(decision.tensors[1].gaps.empty());
-  EXPECT_TRUE(decision.tensors[2].gaps.empty());
-  EXPECT_FALSE(decision.tensors[3].gaps.empty());
+  EXPECT_TRUE(decision.tensors[0].evictions.empty());
+  EXPECT_TRUE(decision.tensors[1].evictions.empty());
+  EXPECT_TRUE(decision.tensors[2].evictions.empty());
+  EXPECT_FALSE(decision.tensors[3].evictions.empty());
 }
 
-TEST(Checkpoints, AreConvLikeForwardsAndWhatCannotRunAgain) {
+TEST(Checkpoints, AreConvLikeOrNotRepeatableForwards) {
   VdnnNet net;
   net.graph.ops[net.FindOp("norm/forward")].repeatable = false;
-  const std::vector<bool> checkpoints = Checkpoints(net.graph, InSmallestForms(net.graph).runs);
+  const std::vector<bool> checkpoints = Checkpoints(net.graph, InSmallestVariants(net.graph).runs);
   for (size_t o = 0; o < net.graph.ops.size(); ++o) {
     const std::string& name = net.graph.ops[o].name;
     const bool forward = net.graph.ops[o].pass == Pass::kForward;
@@ -142,9 +143,9 @@ TEST(Checkpoints, AreConvLikeForwardsAndWhatCannotRunAgain) {
   }
 }
 
-TEST(RecomputeSegments, DropsWhatASegmentKeepsToItself) {
+TEST(RecomputeSegments, DropsTensorsUsedWithinOneSegment) {
   const VdnnNet net;
-  Decision decision = InSmallestForms(net.graph);
+  Decision decision = InSmallestVariants(net.graph);
   const std::vector<bool> dropped = RecomputeSegments(net.graph, &decision).dropped;
   for (size_t t = 0; t < dropped.size(); ++t) {
     const std::string& name = net.graph.tensors[t].name;
@@ -160,8 +161,8 @@ TEST(RecomputeSegments, DropsWhatASegmentKeepsToItself) {
   MustSchedule(net.graph, decision);
 }
 
-/// A convolution with a tail of `cheap` operations, a convolution, a loss. All tensors are 4 units.
-/// The backwards of the tail read what their forwards have read.
+/// A convolution followed by `cheap` cheap operations, then a convolution and a loss. All tensors
+/// are 4 units. The backwards of the cheap operations read what their forwards read.
 Graph LongSegment(int cheap, int64_t widest) {
   HandMade net;
   const TensorId w = net.Add("w", 1, Role::kParameter);
@@ -182,20 +183,20 @@ Graph LongSegment(int cheap, int64_t widest) {
     net.Backward("b" + std::to_string(i), Uses({y[i - 1], dy[i]}, {dy[i - 1]}));
   net.Backward("conv1/backward", Uses({x, dy[0], w}, {}));
   for (Op& op : net.graph.ops) {
-    if (op.name.substr(0, 4) == "conv") op.forms[0].flops = 1e6;
+    if (op.name.substr(0, 4) == "conv") op.variants[0].flops = 1e6;
   }
   return net.graph;
 }
 
 int TimesAgain(const Graph& graph) {
-  Decision decision = InSmallestForms(graph);
+  Decision decision = InSmallestVariants(graph);
   RecomputeSegments(graph, &decision);
   MustSchedule(graph, decision);
   return static_cast<int>(std::count_if(decision.runs.begin(), decision.runs.end(),
                                         [](const placement::Run& run) { return run.recompute; }));
 }
 
-TEST(RecomputeSegments, AreSpeedCentricWhereThatFitsUnderTheMostDemandingOperation) {
+TEST(RecomputeSegments, IsSpeedCentricIfTheLargestOperationNeedsMore) {
   // Four tensors come back at once for conv2's backward, whose other operands are z and a gradient:
   // 6 * 4 units. Without a wide operation the largest has 3 * 4 units.
   EXPECT_EQ(TimesAgain(LongSegment(4, 6 * 4 - 4)), 4);
@@ -203,7 +204,7 @@ TEST(RecomputeSegments, AreSpeedCentricWhereThatFitsUnderTheMostDemandingOperati
   EXPECT_EQ(TimesAgain(LongSegment(4, 1)), 4 + 3 + 2 + 1);
 }
 
-TEST(SuperNeurons, ClimbsItsLadderAsTheBudgetShrinks) {
+TEST(SuperNeurons, TakesTheNextStepAsTheBudgetShrinks) {
   const Graph graph = LongSegment(6, 1);
   const int64_t liveness = SmallestBudget(graph, "liveness");
   EXPECT_EQ(BytesOffloaded(graph, MustPlan(graph, liveness)), 0);
@@ -220,7 +221,7 @@ TEST(SuperNeurons, ClimbsItsLadderAsTheBudgetShrinks) {
             Code::kDoesNotFit);
 }
 
-TEST(SuperNeurons, CountsWhatOthersHaveReserved) {
+TEST(SuperNeurons, RespectsReservedBytes) {
   const Graph graph = LongSegment(6, 1);
   const int64_t smallest = SmallestBudget(graph, "superneurons");
   const int64_t reserved = 100 * kAlignment;
@@ -237,20 +238,20 @@ TEST(SuperNeurons, GivesWorkspacesTheBytesLeft) {
   Tensor fast;
   fast.name = "fast";
   fast.bytes = 8 * kAlignment;
-  fast.role = Role::kScratch;
+  fast.role = Role::kWorkspace;
   graph.tensors.push_back(fast);
   const auto id = static_cast<TensorId>(graph.tensors.size()) - 1;
-  graph.ops[3].forms[0].scratch = {{kNone, 2, true}, {id, 1, true}};
-  const auto scratch = [&](int64_t units) {
+  graph.ops[3].variants[0].algorithms = {{kNone, 2, true}, {id, 1, true}};
+  const auto algorithm = [&](int64_t units) {
     const Plan plan = MustPlan(graph, units * kAlignment);
     const auto step =
         std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.op == 3; });
-    return step->scratch;
+    return step->algorithm;
   };
-  EXPECT_EQ(scratch(100), 1);
+  EXPECT_EQ(algorithm(100), 1);
   // Three convolutions hold w and y0 .. y3: 17 units.
-  EXPECT_EQ(scratch(1 + 4 * 4 + 8), 1);
-  EXPECT_EQ(scratch(1 + 4 * 4 + 7), 0);
+  EXPECT_EQ(algorithm(1 + 4 * 4 + 8), 1);
+  EXPECT_EQ(algorithm(1 + 4 * 4 + 7), 0);
 }
 
 }  // namespace

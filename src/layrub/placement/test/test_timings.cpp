@@ -27,19 +27,19 @@ using testing::Uses;
 
 constexpr int64_t kUnit = kAlignment;
 
-/// x, of 8 units, leaves while y is there; each operation takes a second.
-class Eviction : public ::testing::Test {
+/// x, of 8 units, is evicted while y is on the device; each operation takes a second.
+class EvictionTimings : public ::testing::Test {
  protected:
-  Eviction() {
+  EvictionTimings() {
     x_ = net_.Add("x", 8);
     const TensorId y = net_.Add("y", 8), z = net_.Add("z", 8);
     net_.Forward("x/forward", Uses({}, {x_}));
     net_.Forward("y/forward", Uses({}, {y}));
     net_.Forward("z/forward", Uses({y}, {z}));
     net_.Backward("x/backward", Uses({x_}, {}));
-    for (Op& op : net_.graph.ops) op.forms[0].flops = 1;
+    for (Op& op : net_.graph.ops) op.variants[0].flops = 1;
     decision_ = DefaultDecision(net_.graph);
-    decision_.tensors[x_].gaps.push_back({0, 0, 3, 3, false});
+    decision_.tensors[x_].evictions.push_back({0, 0, 3, 3, false});
     lives_ = FindLifetimes(net_.graph, decision_).value();
   }
   HandMade net_;
@@ -48,30 +48,30 @@ class Eviction : public ::testing::Test {
   Lifetimes lives_;
 };
 
-TEST_F(Eviction, IsWantedWhenItIsFirstTouchedAndReadyWhenItIsLast) {
+TEST_F(EvictionTimings, IsWantedAtTheFirstAndReadyAfterTheLastAccess) {
   Plan plan = StepsOf(net_.graph, decision_, lives_);
   ASSERT_TRUE(AddPagedWaits(net_.graph, 24 * kUnit, &plan));
   const Machine machine = LinkMachine(4);  // a copy takes two seconds
   const std::vector<Timing> timings =
       TimingsOf(net_.graph, plan, Simulate(net_.graph, plan, machine), lives_.blocks);
   std::vector<Timing> of_x;
-  for (const Residence& residence : lives_.residences) {
-    if (residence.tensor == x_) of_x.push_back(timings[residence.block]);
+  for (const LiveInterval& interval : lives_.intervals) {
+    if (interval.tensor == x_) of_x.push_back(timings[interval.block]);
   }
   ASSERT_EQ(of_x.size(), 2);
   EXPECT_DOUBLE_EQ(of_x[0].wanted, 0);
-  EXPECT_DOUBLE_EQ(of_x[0].ready, 3);                   // made and saved
+  EXPECT_DOUBLE_EQ(of_x[0].ready, 3);                   // written and saved
   EXPECT_DOUBLE_EQ(of_x[1].ready - of_x[1].wanted, 3);  // loaded and read
 }
 
-TEST_F(Eviction, IsRefusedWithTheTimingsOfOtherRanges) {
+TEST_F(EvictionTimings, IsRefusedWithTheTimingsOfOtherRanges) {
   decision_.timings.ranges.resize(static_cast<size_t>(lives_.blocks) + 1);
   const Result<Plan> plan = Schedule(net_.graph, decision_);
   ASSERT_FALSE(plan.ok());
   EXPECT_NE(plan.status().message.find("timings of"), std::string::npos);
 }
 
-TEST_F(Eviction, IsNotPackedIfItTakesLongerThanItMay) {
+TEST_F(EvictionTimings, IsNotPackedIfItTakesLongerThanItMay) {
   const Machine machine = LinkMachine(4);
   const int64_t bytes = 24 * kUnit;
   EXPECT_LT(search::PackTimed(net_.graph, machine, bytes, lives_, 100, &decision_), 100);
@@ -80,7 +80,7 @@ TEST_F(Eviction, IsNotPackedIfItTakesLongerThanItMay) {
   EXPECT_TRUE(decision_.timings.ranges.empty());
 }
 
-TEST(PackTimed, GivesProvablePlansThatTakeWhatItSays) {
+TEST(PackTimed, GivesCorrectPlansThatTakeThePredictedTime) {
   int packed = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Graph graph = RandomGraph(seed, 40);

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "layrub/placement/check/check.hpp"
-#include "layrub/placement/cost/scratch.hpp"
+#include "layrub/placement/cost/fastest_algorithms.hpp"
 #include "layrub/placement/cost/timeline.hpp"
 #include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/policies/conv_like.hpp"
@@ -22,8 +22,9 @@ using testing::SmallestBudget;
 using testing::Uses;
 using testing::VdnnNet;
 
-ShortList<Gap> GapsOf(const VdnnNet& net, const Decision& decision, const std::string& name) {
-  return decision.tensors[net.Find(name)].gaps;
+ShortList<Eviction> EvictionsOf(const VdnnNet& net, const Decision& decision,
+                                const std::string& name) {
+  return decision.tensors[net.Find(name)].evictions;
 }
 
 Plan MustPlan(const Graph& graph, const std::string& strategy, int64_t device) {
@@ -34,7 +35,7 @@ Plan MustPlan(const Graph& graph, const std::string& strategy, int64_t device) {
   return plan.value();
 }
 
-TEST(ConvLike, IsWhatHasWeightsAndMuchArithmeticForItsData) {
+TEST(ConvLike, MeansWeightsAndMuchArithmeticForEachByte) {
   const VdnnNet net;
   for (const Op& op : net.graph.ops) {
     EXPECT_EQ(IsConvLike(net.graph, op), op.name.substr(0, 4) == "conv") << op.name;
@@ -45,16 +46,16 @@ TEST(ConvLike, CountsNeitherWeightsNorArithmeticWithoutWeights) {
   HandMade net;
   const TensorId w = net.Add("w", 1000, Role::kParameter);
   const TensorId x = net.Add("x", 1), y = net.Add("y", 1);
-  Form form = Uses({x, w}, {y});
-  form.flops = 2 * kAlignment + 1;
-  net.Forward("inner_product/forward", form);
+  Variant variant = Uses({x, w}, {y});
+  variant.flops = 2 * kAlignment + 1;
+  net.Forward("inner_product/forward", variant);
   EXPECT_TRUE(IsConvLike(net.graph, net.graph.ops[0]));
-  net.graph.ops[0].forms[0].flops = 2 * kAlignment;
+  net.graph.ops[0].variants[0].flops = 2 * kAlignment;
   EXPECT_FALSE(IsConvLike(net.graph, net.graph.ops[0]));
-  net.graph.ops[0].forms[0].flops = 1e9;
-  net.graph.ops[0].forms[0].reads = {x};
+  net.graph.ops[0].variants[0].flops = 1e9;
+  net.graph.ops[0].variants[0].reads = {x};
   EXPECT_FALSE(IsConvLike(net.graph, net.graph.ops[0]));
-  net.graph.ops[0].forms[0].writes = {w};  // accumulates a gradient
+  net.graph.ops[0].variants[0].writes = {w};  // accumulates a gradient
   EXPECT_TRUE(IsConvLike(net.graph, net.graph.ops[0]));
   net.graph.ops[0].kind = OpKind::kFill;
   EXPECT_FALSE(IsConvLike(net.graph, net.graph.ops[0]));
@@ -65,28 +66,29 @@ TEST(OffloadInputs, MovesInputsAfterTheirLastConsumerAndFreesThemAtOnce) {
   const Decision all = OffloadInputs(net.graph, Offload::kAll);
   const Decision conv = OffloadInputs(net.graph, Offload::kConv);
   for (const Decision* decision : {&all, &conv}) {
-    // Conv2 and the norm read r1: it leaves after the norm, the later one.
-    ASSERT_EQ(GapsOf(net, *decision, "r1").size(), 1u);
-    EXPECT_EQ(GapsOf(net, *decision, "r1")[0].after, net.FindOp("norm/forward"));
-    EXPECT_EQ(GapsOf(net, *decision, "r1")[0].release, net.FindOp("norm/forward"));
-    ASSERT_EQ(GapsOf(net, *decision, "x").size(), 1u);
-    // Nobody reads it in the backward pass; in-place layers' inputs never move.
-    EXPECT_TRUE(GapsOf(net, *decision, "sum").empty());
-    EXPECT_TRUE(GapsOf(net, *decision, "c1").empty());
+    // Conv2 and the norm read r1, so it is offloaded after the norm, the later one.
+    ASSERT_EQ(EvictionsOf(net, *decision, "r1").size(), 1u);
+    EXPECT_EQ(EvictionsOf(net, *decision, "r1")[0].after, net.FindOp("norm/forward"));
+    EXPECT_EQ(EvictionsOf(net, *decision, "r1")[0].release, net.FindOp("norm/forward"));
+    ASSERT_EQ(EvictionsOf(net, *decision, "x").size(), 1u);
+    // Nobody reads it in the backward pass; inputs of in-place layers never move.
+    EXPECT_TRUE(EvictionsOf(net, *decision, "sum").empty());
+    EXPECT_TRUE(EvictionsOf(net, *decision, "c1").empty());
   }
-  // The pool alone reads n.
-  EXPECT_EQ(GapsOf(net, all, "n").size(), 1u);
-  EXPECT_TRUE(GapsOf(net, conv, "n").empty());
+  // Only the pool reads n.
+  EXPECT_EQ(EvictionsOf(net, all, "n").size(), 1u);
+  EXPECT_TRUE(EvictionsOf(net, conv, "n").empty());
 }
 
-TEST(OffloadInputs, LeavesInPlaceInputsAndWhatWouldBeAwayForNoOperation) {
+TEST(OffloadInputs, LeavesInPlaceInputsAndEmptyEvictionsAlone) {
   const VdnnNet net;
   const Decision all = OffloadInputs(net.graph, Offload::kAll);
   EXPECT_TRUE(
-      GapsOf(net, all, "c1").empty());  // relu1 runs in place on it, and its backward reads it
-  EXPECT_TRUE(GapsOf(net, all, "c3").empty());  // the loss's input: needed by the first backward
+      EvictionsOf(net, all, "c1").empty());  // relu1 runs in place on it, and its backward reads it
+  EXPECT_TRUE(
+      EvictionsOf(net, all, "c3").empty());  // the loss's input: needed by the first backward
   for (const TensorDecision& tensor : OffloadInputs(net.graph, Offload::kNothing).tensors) {
-    EXPECT_TRUE(tensor.gaps.empty());
+    EXPECT_TRUE(tensor.evictions.empty());
   }
 }
 
@@ -94,8 +96,8 @@ TEST(OffloadInputs, FetchesForTheNextLayerBelowUpToTheNextConvolution) {
   const VdnnNet net;
   const auto fetch = [&](Offload which, const std::string& name) {
     const Decision decision = OffloadInputs(net.graph, which);
-    const ShortList<Gap> gaps = GapsOf(net, decision, name);
-    return gaps.empty() ? std::string("stays") : net.graph.ops[gaps[0].prefetch].name;
+    const ShortList<Eviction> evictions = EvictionsOf(net, decision, name);
+    return evictions.empty() ? std::string("stays") : net.graph.ops[evictions[0].prefetch].name;
   };
   // All: loss/backward claims p for conv3, the first one below that lacks its input. Conv3 then
   // claims n for the pool, the pool r1 for the norm, and the norm, conv2 having its input, nothing:
@@ -108,7 +110,7 @@ TEST(OffloadInputs, FetchesForTheNextLayerBelowUpToTheNextConvolution) {
   EXPECT_EQ(fetch(Offload::kConv, "x"), "conv2/backward");
 }
 
-TEST(OffloadInputs, IsALadderOfBytesAndTheReverseInTime) {
+TEST(OffloadInputs, NeedsFewerBytesAndMoreTimeWithEachStep) {
   const Graph graph = VdnnNet().graph;
   const Machine machine{.link_down = 1e6, .link_up = 1e6, .link_both = 2e6};
   int64_t bytes = cost::kNoLimit;
@@ -124,20 +126,20 @@ TEST(OffloadInputs, IsALadderOfBytesAndTheReverseInTime) {
   EXPECT_LT(bytes, SmallestBudget(graph, "liveness"));
 }
 
-TEST(TakeFastestScratch, TakesTheFastestDeterministicOneThatFits) {
+TEST(TakeFastestAlgorithms, TakesTheFastestDeterministicOneThatFits) {
   HandMade net;
   const TensorId x = net.Add("x", 4), y = net.Add("y", 4);
-  const TensorId small = net.Add("small", 2, Role::kScratch);
-  const TensorId large = net.Add("large", 8, Role::kScratch);
+  const TensorId small = net.Add("small", 2, Role::kWorkspace);
+  const TensorId large = net.Add("large", 8, Role::kWorkspace);
   net.Forward("x/forward", Uses({}, {x}));
   net.Forward("y/forward", Uses({x}, {y}));
-  std::vector<Scratch>& variants = net.graph.ops[1].forms[0].scratch;
-  variants = {{kNone, 4, true}, {small, 3, true}, {large, 1, true}, {small, 0.5, false}};
+  std::vector<Algorithm>& algorithms = net.graph.ops[1].variants[0].algorithms;
+  algorithms = {{kNone, 4, true}, {small, 3, true}, {large, 1, true}, {small, 0.5, false}};
   const auto taken = [&](int64_t units) {
     Decision decision = DefaultDecision(net.graph);
-    cost::TakeFastestScratch(
+    cost::TakeFastestAlgorithms(
         net.graph, {}, units == cost::kNoLimit ? cost::kNoLimit : units * kAlignment, &decision);
-    return decision.runs[1].scratch;
+    return decision.runs[1].algorithm;
   };
   EXPECT_EQ(taken(7), 0);
   EXPECT_EQ(taken(8), 0);
@@ -145,7 +147,7 @@ TEST(TakeFastestScratch, TakesTheFastestDeterministicOneThatFits) {
   EXPECT_EQ(taken(15), 1);
   EXPECT_EQ(taken(16), 2);
   EXPECT_EQ(taken(cost::kNoLimit), 2);
-  for (Scratch& variant : variants) variant.seconds = 0;  // unknown
+  for (Algorithm& algorithm : algorithms) algorithm.seconds = 0;  // unknown
   EXPECT_EQ(taken(cost::kNoLimit), 0);
 }
 
@@ -155,14 +157,14 @@ VdnnNet ConvChoices() {
   VdnnNet net;
   for (Op& op : net.graph.ops) {
     if (!IsConvLike(net.graph, op)) continue;
-    const TensorId large = net.Add(op.name + ":large", 90, Role::kScratch);
-    const TensorId wild = net.Add(op.name + ":wild", 20, Role::kScratch);
-    op.forms[0].scratch = {{kNone, 2, true}, {large, 1, true}, {wild, 0.5, false}};
+    const TensorId large = net.Add(op.name + ":large", 90, Role::kWorkspace);
+    const TensorId wild = net.Add(op.name + ":wild", 20, Role::kWorkspace);
+    op.variants[0].algorithms = {{kNone, 2, true}, {large, 1, true}, {wild, 0.5, false}};
   }
   return net;
 }
 
-TEST(VdnnFast, MovesWhatItsSisterMovesWithTheFastestReproducibleWorkspaceOfEachConvolution) {
+TEST(VdnnFast, MovesTheSameWithTheFastestDeterministicAlgorithms) {
   const Graph graph = ConvChoices().graph;
   for (const std::string sister : {"vdnn_conv", "vdnn_all"}) {
     const Decision smallest = strategies::FindStrategy(sister).value()(graph, {}, {}).value();
@@ -172,17 +174,17 @@ TEST(VdnnFast, MovesWhatItsSisterMovesWithTheFastestReproducibleWorkspaceOfEachC
     ASSERT_EQ(fast.runs.size(), smallest.runs.size());
     for (size_t r = 0; r < fast.runs.size(); ++r) {
       placement::Run expected = smallest.runs[r];
-      EXPECT_EQ(expected.scratch, 0);
-      expected.scratch = IsConvLike(graph, graph.ops[r]) ? 1 : 0;
+      EXPECT_EQ(expected.algorithm, 0);
+      expected.algorithm = IsConvLike(graph, graph.ops[r]) ? 1 : 0;
       EXPECT_EQ(fast.runs[r], expected) << sister << " " << graph.ops[r].name;
     }
     for (size_t t = 0; t < graph.tensors.size(); ++t) {
-      EXPECT_EQ(fast.tensors[t].gaps, smallest.tensors[t].gaps) << graph.tensors[t].name;
+      EXPECT_EQ(fast.tensors[t].evictions, smallest.tensors[t].evictions) << graph.tensors[t].name;
     }
   }
 }
 
-TEST(VdnnFast, IsFasterThanItsSisterForMoreBytesAndTheSameWhereThereIsNoChoice) {
+TEST(VdnnFast, IsFasterForMoreBytesIfThereIsAChoice) {
   const Graph with_choices = ConvChoices().graph, without = VdnnNet().graph;
   for (const double link : {1e3, 1e6, 1e12}) {
     const Machine machine{.link_down = link, .link_up = link, .link_both = 2 * link};
@@ -200,26 +202,27 @@ TEST(VdnnFast, IsFasterThanItsSisterForMoreBytesAndTheSameWhereThereIsNoChoice) 
   }
 }
 
-TEST(VdnnDyn, MovesNothingWhenAllFitsAndDowngradesWorkspacesBeforeItGivesUp) {
+TEST(VdnnDyn, TriesItsPoliciesInOrderAsTheBudgetShrinks) {
   VdnnNet net;
-  const TensorId fast = net.Add("conv2:fast", 30, Role::kScratch);
-  net.graph.ops[net.FindOp("conv2/forward")].forms[0].scratch = {{kNone, 2, true}, {fast, 1, true}};
-  const auto scratch = [&](const Plan& plan) {
+  const TensorId fast = net.Add("conv2:fast", 30, Role::kWorkspace);
+  net.graph.ops[net.FindOp("conv2/forward")].variants[0].algorithms = {{kNone, 2, true},
+                                                                       {fast, 1, true}};
+  const auto algorithm = [&](const Plan& plan) {
     for (const Step& step : plan.steps) {
-      if (step.op == net.FindOp("conv2/forward")) return step.scratch;
+      if (step.op == net.FindOp("conv2/forward")) return step.algorithm;
     }
     return kNone;
   };
   const Plan free = MustPlan(net.graph, "vdnn_dyn", cost::kNoLimit);
   EXPECT_EQ(BytesOffloaded(net.graph, free), 0);
-  EXPECT_EQ(scratch(free), 1);
+  EXPECT_EQ(algorithm(free), 1);
 
   const int64_t conv = SmallestBudget(net.graph, "vdnn_conv");
   const int64_t all = SmallestBudget(net.graph, "vdnn_all");
   const int64_t smallest = SmallestBudget(net.graph, "vdnn_dyn");
   EXPECT_EQ(smallest, std::min(conv, all));
   const Plan downgraded = MustPlan(net.graph, "vdnn_dyn", conv);
-  EXPECT_EQ(scratch(downgraded), 0);
+  EXPECT_EQ(algorithm(downgraded), 0);
   EXPECT_EQ(BytesOffloaded(net.graph, downgraded),
             BytesOffloaded(net.graph, MustPlan(net.graph, "vdnn_conv", conv)));
   MustPlan(net.graph, "vdnn_dyn", smallest);

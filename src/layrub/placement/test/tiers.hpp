@@ -12,7 +12,7 @@ namespace layrub::testing {
 
 /// How much a test tries (docs/testing.md): everything, unless the environment says otherwise.
 
-/// How many random examples are wanted of what each change tries only a few of; 0: those few.
+/// The number of random examples for tests of which each change tries only a few; 0: those few.
 inline int LongExamples() {
   const char* const wanted = std::getenv("LAYRUB_LONG_TESTS");
   return wanted ? std::max(1, std::atoi(wanted)) : 0;
@@ -21,7 +21,7 @@ inline int LongExamples() {
 /// Whether a sample is enough, as the nightly tier tries everything.
 inline bool Sampled() { return std::getenv("LAYRUB_SAMPLE") != nullptr; }
 
-/// Every net with every strategy. Sampled: as few pairs as have every net and every strategy.
+/// Every net with every strategy. If sampled: as few pairs as contain every net and every strategy.
 inline std::vector<std::tuple<std::string, std::string>> Pairs(
     const std::vector<std::string>& nets, const std::vector<std::string>& strategies) {
   std::vector<std::tuple<std::string, std::string>> pairs;

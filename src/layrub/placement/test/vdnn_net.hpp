@@ -7,14 +7,14 @@
 
 namespace layrub::testing {
 
-/// A net as the papers draw them. All values are 8 units but the loss; all forwards but the data's
-/// may run again.
+/// A net like those in the papers. All values but the loss are 8 units. All forwards but that of
+/// the data are repeatable.
 ///
 ///   data -> x; conv1: x -> c1; relu1 in place: c1 -> r1; conv2: r1 -> c2; norm: r1 -> n;
 ///   sum: n, c2 -> sum; pool: n -> p; conv3: p -> c3; loss: c3, sum -> loss
 ///
-/// The backward of conv<i> reads its input, that of relu1 its input too, those of norm and pool
-/// their input; the sum is left alone by the backward pass.
+/// The backwards of conv<i>, relu1, norm and pool read their inputs. The backward pass does not use
+/// sum.
 class VdnnNet : public HandMade {
  public:
   VdnnNet() {
@@ -63,9 +63,9 @@ class VdnnNet : public HandMade {
   }
 
  private:
-  void AddConv(const std::string& name, Form form, Pass pass = Pass::kForward) {
-    form.flops = 1e6;
-    Run(name, pass, {std::move(form)});
+  void AddConv(const std::string& name, Variant variant, Pass pass = Pass::kForward) {
+    variant.flops = 1e6;
+    Run(name, pass, {std::move(variant)});
   }
 };
 

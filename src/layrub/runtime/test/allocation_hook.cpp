@@ -45,7 +45,7 @@ Allocations StopCounting() {
 }  // namespace layrub::testing
 
 #if LAYRUB_OWN_ALLOCATOR
-// The C library's allocator under its other names; these definitions take the place of the public
+// The C library's allocator under its internal names. The definitions below replace the public
 // ones.
 extern "C" {
 

@@ -6,16 +6,16 @@
 
 namespace layrub::testing {
 
-/// False under a sanitizer, which has an allocator of its own: then nothing is counted.
+/// Returns false under a sanitizer. It has its own allocator, so nothing is counted.
 bool CountsAllocations();
 
 struct Allocations {
-  int64_t count = 0;   ///< calls
+  int64_t count = 0;   ///< number of calls
   size_t largest = 0;  ///< bytes of the largest one
 };
 
-/// From here on every malloc, calloc, realloc and aligned allocation of the process is counted, by
-/// whichever thread and library (operator new calls malloc).
+/// Counts every malloc, calloc, realloc and aligned allocation of the process from now on, in all
+/// threads and libraries (operator new calls malloc).
 void StartCounting();
 Allocations StopCounting();
 

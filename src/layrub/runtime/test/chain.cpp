@@ -8,14 +8,14 @@
 namespace layrub::testing {
 namespace {
 
-Form Reading(std::vector<TensorId> reads, std::vector<TensorId> writes,
-             std::vector<AliasPair> may_alias = {}) {
-  Form form;
-  form.name = "f";
-  form.reads = std::move(reads);
-  form.writes = std::move(writes);
-  form.may_alias = std::move(may_alias);
-  return form;
+Variant Reading(std::vector<TensorId> reads, std::vector<TensorId> writes,
+                std::vector<AliasPair> may_alias = {}) {
+  Variant variant;
+  variant.name = "f";
+  variant.reads = std::move(reads);
+  variant.writes = std::move(writes);
+  variant.may_alias = std::move(may_alias);
+  return variant;
 }
 
 }  // namespace
@@ -31,8 +31,8 @@ Graph Chain() {
   for (const char* name : {"a", "b", "c"}) tensor(name, Role::kActivation, Life::kIteration);
   for (const char* name : {"dc", "db", "da"})
     tensor(name, Role::kActivationGradient, Life::kIteration);
-  const auto op = [&](const char* name, Pass pass, OpKind kind, Form form) {
-    graph.ops.push_back({name, pass, kind, false, {std::move(form)}});
+  const auto op = [&](const char* name, Pass pass, OpKind kind, Variant variant) {
+    graph.ops.push_back({name, pass, kind, false, {std::move(variant)}});
   };
   op("a/forward", Pass::kForward, OpKind::kCompute, Reading({kInput, kWeight}, {kA}));
   op("b/forward", Pass::kForward, OpKind::kCompute, Reading({kA}, {kB}));
@@ -53,7 +53,7 @@ Graph FedChain() {
     graph.tensors.push_back({name, kBytes, Role::kActivation, Life::kIteration, false, kNone});
     const auto op = std::find_if(graph.ops.begin(), graph.ops.end(),
                                  [&](const Op& each) { return each.name == reader; });
-    op->forms[0].reads.push_back(id);
+    op->variants[0].reads.push_back(id);
     graph.ops.insert(
         op,
         {std::string(name) + "/feed", Pass::kForward, OpKind::kFeed, false, {Reading({}, {id})}});

@@ -17,14 +17,15 @@ enum Ops : OpId { kForwardA, kForwardB, kForwardC, kFillC, kBackwardC, kBackward
 /// input -> A -> B -> C and back; C may lie on B and A's gradient on B's.
 Graph Chain();
 
-/// The chain, fed from the host besides: `x` before A is made of it, then `y` and `z`, of which C
-/// is made too. In a tight plan they take bytes that others have used.
+/// The chain with feeds from the host: `x`, of which A is made, then `y` and `z`, of which C is
+/// made, too. In a tight plan they take bytes that other tensors have used.
 Graph FedChain();
 
-/// A goes to the host after B was made of it and comes back for B's backward; C lies on B.
+/// A plan that offloads A after B was computed and prefetches it for B's backward. C is aliased on
+/// B.
 Plan ChainPlan();
 
-// Steps of plans made by hand.
+// Steps for plans made by hand.
 Step Alloc(TensorId tensor, int slot, Tier tier = Tier::kDevice);
 Step Free(TensorId tensor, Tier tier = Tier::kDevice);
 Step Alias(TensorId tensor, TensorId on);

@@ -8,16 +8,16 @@
 
 namespace layrub::testing {
 
-/// What stays of A.
+/// Bytes of A that stay on the device.
 inline constexpr int64_t kPart = kBytes / 4;
-/// How far the part slides; less than its bytes.
+/// The distance of the first move, less than the part's bytes, so that the ranges overlap.
 inline constexpr int64_t kShift = 3 * kAlignment;
-/// Where A is, and where the part of it waits.
+/// The offset of A, and that of its part during the eviction.
 inline constexpr int64_t kOffsetOfA = 2 * kBytes, kOffsetOfPart = 5 * kBytes;
 
-/// A plan of the Chain in which A leaves but for kPart bytes when C is made, and comes back for B's
-/// backward. The part slides over bytes that have left, makes room for the
-/// gradients, and goes back to where A was.
+/// A plan of the Chain that offloads A except for kPart bytes when C is computed, and prefetches it
+/// for B's backward. The part first slides over bytes that have left, then moves away to free its
+/// place for the gradients, and goes back to where A was.
 inline Plan ChainInPart() {
   const Graph graph = Chain();
   PlanWriter p(graph, kOffsetOfPart + kPart, kBytes);

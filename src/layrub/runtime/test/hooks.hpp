@@ -9,7 +9,7 @@
 
 namespace layrub::testing {
 
-/// Calls a function at chosen operations.
+/// An OpRunner that calls functions at chosen operations.
 class Hooks : public OpRunner {
  public:
   void Run(const Step& step) override {

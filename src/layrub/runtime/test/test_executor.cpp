@@ -16,7 +16,7 @@
 #include "layrub/runtime/test/hooks.hpp"
 #include "layrub/runtime/test/toy.hpp"
 
-// An impossible size is asked for on purpose: the sanitizers' allocators shall say no as malloc
+// An impossible size is requested on purpose: the sanitizers' allocators must return null as malloc
 // does.
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
@@ -40,7 +40,7 @@ class ExecutorTest : public ::testing::Test {
   const std::unique_ptr<Backend> backend_ = MakeCpuBackend();
 };
 
-TEST_F(ExecutorTest, ComputesWhatAPlainInterpretationComputes) {
+TEST_F(ExecutorTest, ComputesTheSameAsAPlainInterpreter) {
   for (const bool poison : {false, true}) {
     Executor executor(graph_, plan_, backend_.get(), {.poison = poison, .canary = true});
     Toy toy(graph_);
@@ -59,7 +59,7 @@ TEST_F(ExecutorTest, ComputesWhatAPlainInterpretationComputes) {
   }
 }
 
-TEST_F(ExecutorTest, PersistentTensorsHaveTheirAddressFromTheStart) {
+TEST_F(ExecutorTest, StateTensorsHaveTheirAddressFromTheStart) {
   Executor executor(graph_, plan_, backend_.get());
   void* const weight = executor.Address(kWeight);
   ASSERT_NE(weight, nullptr);
@@ -98,10 +98,10 @@ TEST_F(ExecutorTest, AddressesFollowThePlan) {
   EXPECT_EQ(executor.Address(kDiffA), nullptr);
 }
 
-TEST_F(ExecutorTest, WhatAnAliasOverwroteHasNoAddressThoughItIsNotFreedYet) {
+TEST_F(ExecutorTest, OverwrittenTensorHasNoAddressBeforeItIsFreed) {
   Plan plan = plan_;
   std::swap(plan.steps[8], plan.steps[9]);
-  plan.steps.erase(plan.steps.begin() + 11);  // B is freed no more
+  plan.steps.erase(plan.steps.begin() + 11);  // B is no longer freed
   plan.steps.resize(11);
   plan.pass_end = {11, 11, 11};
   Executor executor(graph_, plan, backend_.get());
@@ -123,7 +123,7 @@ TEST_F(ExecutorTest, FindsAValueInTheHostTierAfterTheForwardPass) {
   EXPECT_EQ(std::memcmp(found, std::string(kBytes, 'a').data(), kBytes), 0);
 }
 
-TEST_F(ExecutorTest, FindsAValueInAFileAndTakesWhatIsWrittenThereUntilTheNextForwardPass) {
+TEST_F(ExecutorTest, FindsAValueInAFileAndUsesWritesToItUntilTheNextForward) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend(::testing::TempDir());
   Executor executor(graph_, plan_, backend.get());
   Hooks hooks;
@@ -145,7 +145,7 @@ TEST_F(ExecutorTest, FindsAValueInAFileAndTakesWhatIsWrittenThereUntilTheNextFor
   EXPECT_EQ(read, std::string(kBytes, 'a'));
 }
 
-TEST_F(ExecutorTest, FindWaitsForACopyThatIsUnderWay) {
+TEST_F(ExecutorTest, FindWaitsForAPendingCopy) {
   // The backward pass ends while A is on its way back.
   Plan plan = plan_;
   plan.pass_end[1] = 21;
@@ -161,7 +161,7 @@ TEST_F(ExecutorTest, FindWaitsForACopyThatIsUnderWay) {
   }
 }
 
-TEST_F(ExecutorTest, AwaitLoadWaitsForNoLaterCopy) {
+TEST_F(ExecutorTest, AwaitLoadDoesNotWaitForLaterCopies) {
   // The backward pass ends while A is on its way back.
   Plan plan = plan_;
   plan.pass_end[1] = 21;
@@ -181,7 +181,7 @@ TEST_F(ExecutorTest, AwaitLoadWaitsForNoLaterCopy) {
   EXPECT_TRUE(in_time);
 }
 
-TEST_F(ExecutorTest, AHostCopyIsStaleOnceTheTensorIsWrittenAgain) {
+TEST_F(ExecutorTest, HostCopyIsStaleAfterTheTensorIsWrittenAgain) {
   Plan plan;
   plan.device_bytes = 3 * kBytes;
   plan.host_bytes = kBytes;
@@ -207,7 +207,7 @@ TEST_F(ExecutorTest, FillZeroes) {
   EXPECT_EQ(hooks.ran.size(), 6u);
 }
 
-TEST_F(ExecutorTest, AForwardMayFollowAForward) {
+TEST_F(ExecutorTest, ForwardMayFollowForward) {
   for (const bool poison : {false, true}) {
     Executor executor(graph_, plan_, backend_.get(), {.poison = poison});
     Hooks hooks;
@@ -282,7 +282,7 @@ TEST_F(ExecutorTest, RefusesRangesOutsideTheArena) {
   EXPECT_EQ(backend_->Allocated(Tier::kDevice), 0);
 }
 
-TEST_F(ExecutorTest, GivesItsArenasBack) {
+TEST_F(ExecutorTest, FreesItsArenas) {
   {
     Executor executor(graph_, plan_, backend_.get());
     Hooks hooks;
@@ -294,11 +294,11 @@ TEST_F(ExecutorTest, GivesItsArenasBack) {
   EXPECT_EQ(backend_->Allocated(Tier::kHost), 0);
 }
 
-TEST_F(ExecutorTest, RecordsCopiesBesideTheOperationsTheyRunBeside) {
+TEST_F(ExecutorTest, RecordsCopiesThatOverlapOperations) {
   Executor executor(graph_, plan_, backend_.get(), {.record = true});
   Hooks hooks;
   Event closed;
-  // The save lane is held up until C runs, and C runs until A has been saved.
+  // The save lane is blocked until C runs, and C runs until A has been saved.
   hooks.at[kForwardA] = [&] {
     closed = backend_->Record(Lane::kLoad);
     backend_->Wait(Lane::kSave, {Lane::kLoad, closed.ticket + 1});

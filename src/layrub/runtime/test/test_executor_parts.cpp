@@ -1,4 +1,4 @@
-// Tensors that leave the device in part.
+// Partly evicted tensors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ constexpr Pass kPasses[] = {Pass::kForward, Pass::kBackward, Pass::kUpdate};
 
 class ExecutorParts : public ::testing::Test {
  protected:
-  /// Expects the values of no plan in all iterations of `plan_`.
+  /// Expects in all iterations of `plan_` the same values as without a plan.
   void Run(Backend* backend, const ExecutorOptions& options) const {
     Executor executor(graph_, plan_, backend, options);
     Toy toy(graph_);
@@ -52,7 +52,8 @@ class ExecutorParts : public ::testing::Test {
     EXPECT_EQ(executor.timeline().spans.size(), options.record ? spans : 0);
   }
 
-  /// Two iterations of `plan` with `act` done at `op`; true if nobody wrote outside live ranges.
+  /// Runs two iterations of `plan` and calls `act` at `op`. Returns true if nothing was written
+  /// outside live ranges.
   bool Intact(const Plan& plan, OpId op, const std::function<void(Executor*)>& act) const {
     Executor executor(graph_, plan, backend_.get(), {.poison = true});
     Hooks hooks;
@@ -63,7 +64,7 @@ class ExecutorParts : public ::testing::Test {
     return executor.SentinelsIntact();
   }
 
-  /// The plan up to the end of the forward pass, in which `change` has been done to it.
+  /// Returns the plan up to the end of the forward pass, after `change`.
   Plan Forward(const std::function<void(std::vector<Step>*)>& change) const {
     Plan plan = plan_;
     plan.steps.resize(plan.pass_end[0]);
@@ -73,7 +74,7 @@ class ExecutorParts : public ::testing::Test {
     return plan;
   }
 
-  /// Whether A, all of it 'a', can be read when `plan` is over.
+  /// Whether A, filled with 'a', can be read after `plan`.
   static bool IsFound(const Graph& graph, const Plan& plan, Backend* backend) {
     Executor executor(graph, plan, backend);
     Hooks hooks;
@@ -88,7 +89,7 @@ class ExecutorParts : public ::testing::Test {
   static size_t FirstOf(const std::vector<Step>& steps, Is is) {
     return static_cast<size_t>(std::find_if(steps.begin(), steps.end(), is) - steps.begin());
   }
-  /// The step that leaves a part of A.
+  /// The step that frees A except for its part.
   static size_t FreeOf(const std::vector<Step>& steps) {
     return FirstOf(steps,
                    [](const Step& step) { return step.kind == StepKind::kFree && step.begin > 0; });
@@ -100,7 +101,7 @@ class ExecutorParts : public ::testing::Test {
     return step;
   }
 
-  /// The bytes of the device by the offsets of the plan.
+  /// The device memory at offset 0 of the plan.
   static char* Base(Executor* executor) { return static_cast<char*>(executor->Address(kInput)); }
   static bool IsPoison(const char* begin, int64_t bytes) {
     std::vector<float> values(static_cast<size_t>(bytes) / sizeof(float));
@@ -113,7 +114,7 @@ class ExecutorParts : public ::testing::Test {
   const std::shared_ptr<Backend> backend_ = MakeCpuBackend();
 };
 
-TEST_F(ExecutorParts, ComputeTheValuesOfNoPlanWhateverTheHostTierIs) {
+TEST_F(ExecutorParts, GiveTheSameValuesOnEveryBackendAndTier) {
   const std::unique_ptr<Device> device = MakeEmulatedDevice(int64_t{1} << 26);
   for (const std::string& file : {std::string(), ::testing::TempDir()}) {
     const std::unique_ptr<Backend> on_cpu = MakeCpuBackend(file);
@@ -128,7 +129,7 @@ TEST_F(ExecutorParts, ComputeTheValuesOfNoPlanWhateverTheHostTierIs) {
   }
 }
 
-TEST_F(ExecutorParts, ComputeTheValuesOfNoPlanInMemoryThatIsShared) {
+TEST_F(ExecutorParts, GiveTheSameValuesInSharedMemory) {
   const auto memory = std::make_shared<TransientMemory>(backend_);
   Executor other(graph_, plan_, backend_.get(), {.poison = true, .transient = memory});
   Hooks nothing;
@@ -136,7 +137,7 @@ TEST_F(ExecutorParts, ComputeTheValuesOfNoPlanInMemoryThatIsShared) {
   Run(backend_.get(), {.poison = true, .transient = memory});
 }
 
-TEST_F(ExecutorParts, HaveNoAddressAndNoValueUntilTheRestIsBack) {
+TEST_F(ExecutorParts, HaveNoAddressAndNoValueUntilPrefetched) {
   Executor executor(graph_, plan_, backend_.get());
   Hooks hooks;
   void* a = nullptr;
@@ -160,7 +161,7 @@ TEST_F(ExecutorParts, HaveNoAddressAndNoValueUntilTheRestIsBack) {
   EXPECT_EQ(hooks.ran.back(), kBackwardB);
 }
 
-TEST_F(ExecutorParts, AreNoValueBeforeTheCopyBack) {
+TEST_F(ExecutorParts, AreNotFoundBeforeThePrefetch) {
   const size_t first = FirstOf(plan_.steps, IsPrefetch);
   for (const int copies : {0, 1}) {
     Plan plan = plan_;
@@ -171,7 +172,7 @@ TEST_F(ExecutorParts, AreNoValueBeforeTheCopyBack) {
   }
 }
 
-TEST_F(ExecutorParts, KeepWhatTheyHoldAndLeavePoison) {
+TEST_F(ExecutorParts, KeepTheirBytesAndPoisonTheRest) {
   Executor executor(graph_, plan_, backend_.get(), {.poison = true});
   Hooks hooks;
   hooks.at[kForwardA] = [&] { std::memset(executor.Address(kA), 'a', kBytes); };
@@ -190,7 +191,7 @@ TEST_F(ExecutorParts, KeepWhatTheyHoldAndLeavePoison) {
   EXPECT_TRUE(executor.SentinelsIntact());
 }
 
-TEST_F(ExecutorParts, ThatSlideLeavePoisonBehind) {
+TEST_F(ExecutorParts, PoisonTheBytesTheySlideOff) {
   Plan plan = plan_;
   const size_t slide = FirstOf(plan.steps, IsMove);
   const auto end = static_cast<int32_t>(slide + 1);
@@ -221,7 +222,7 @@ TEST_F(ExecutorParts, MayBeFreedWithoutComingBack) {
   EXPECT_TRUE(executor.SentinelsIntact());
 }
 
-TEST_F(ExecutorParts, OnTheHostAreNoValueAndAValueThereIsOneBesideAPart) {
+TEST_F(ExecutorParts, OnlyAWholeCopyInHostMemoryIsFound) {
   const std::unique_ptr<Backend> file = MakeCpuBackend(::testing::TempDir());
   const auto free = [](auto* steps) { steps->push_back(FreePart()); };
   const auto save_all = [](auto* steps) {
@@ -239,7 +240,7 @@ TEST_F(ExecutorParts, OnTheHostAreNoValueAndAValueThereIsOneBesideAPart) {
   }
 }
 
-TEST_F(ExecutorParts, AWriteBesideThemIsSeen) {
+TEST_F(ExecutorParts, DetectAWriteBesideThem) {
   const auto writes = [&](OpId op, int64_t offset) {
     return !Intact(plan_, op, [=](Executor* e) { Base(e)[offset] = 1; });
   };
@@ -248,8 +249,8 @@ TEST_F(ExecutorParts, AWriteBesideThemIsSeen) {
   EXPECT_TRUE(writes(kBackwardB, kOffsetOfPart)) << "where the part was";
 }
 
-TEST_F(ExecutorParts, AWriteToWhatTheyGaveBackIsSeenWhenItIsTakenAgain) {
-  // The part stays where it is, and what it gave back is free until A takes it.
+TEST_F(ExecutorParts, DetectAWriteToTheFreedRestWhenItIsTakenAgain) {
+  // The part stays where it is, and the rest is free until A takes it again.
   Plan plan = plan_;
   const auto saved = static_cast<int32_t>(FirstOf(plan.steps, IsOffload));
   for (Step& step : plan.steps) {
@@ -266,7 +267,7 @@ TEST_F(ExecutorParts, AWriteToWhatTheyGaveBackIsSeenWhenItIsTakenAgain) {
   }
 }
 
-TEST_F(ExecutorParts, AWriteToWhatTheyGaveBackIsSeenWhileTheyAreThere) {
+TEST_F(ExecutorParts, DetectAWriteToTheFreedRestAtOnce) {
   Executor executor(graph_, plan_, backend_.get(), {.poison = true});
   Hooks hooks;
   executor.Run(Pass::kForward, &hooks);
@@ -277,7 +278,7 @@ TEST_F(ExecutorParts, AWriteToWhatTheyGaveBackIsSeenWhileTheyAreThere) {
   EXPECT_FALSE(executor.SentinelsIntact());
 }
 
-TEST_F(ExecutorParts, ThatAreTakenForWholeElsewhereAreSeen) {
+TEST_F(ExecutorParts, DetectAnAllocElsewhereThatIgnoresThePart) {
   Plan plan = plan_;
   for (Step& step : plan.steps) {
     const bool back = IsMove(step) && step.offset == kOffsetOfA;
@@ -287,7 +288,7 @@ TEST_F(ExecutorParts, ThatAreTakenForWholeElsewhereAreSeen) {
                       [](Executor* e) { std::memset(Base(e) + kOffsetOfPart, 'a', kPart); }));
 }
 
-TEST_F(ExecutorParts, ThatAreNoneAreRefused) {
+TEST_F(ExecutorParts, RefuseBytesThatAreNoPart) {
   const auto refuses = [&](size_t at, const std::function<void(Step*)>& change,
                            const std::string& words) {
     Plan plan = plan_;
@@ -312,7 +313,7 @@ TEST_F(ExecutorParts, ThatAreNoneAreRefused) {
         step->end = end;
       };
       refuses(at, change,
-              "is of bytes [" + std::to_string(begin) + ", " + std::to_string(end) +
+              "covers bytes [" + std::to_string(begin) + ", " + std::to_string(end) +
                   ") of tensor a, which has " + std::to_string(kBytes));
     }
   }

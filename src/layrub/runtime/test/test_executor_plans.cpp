@@ -26,7 +26,7 @@
 #include "layrub/runtime/test/hooks.hpp"
 #include "layrub/runtime/test/toy.hpp"
 
-// Every strategy's plans of made-up graphs, run for real: do they compute the same bits as no plan?
+// Runs the plans of every strategy for random graphs: they must compute the same bits as no plan.
 namespace layrub {
 namespace {
 
@@ -70,7 +70,7 @@ struct Planned {
   Plan plan;
 };
 
-/// Of all graphs. Made once for all tests, as planning takes longer than running.
+/// Plans of all graphs. Made once for all tests, because planning takes longer than running.
 const std::vector<Planned>& TightPlans(const std::string& strategy, int64_t padding) {
   static std::map<std::pair<std::string, int64_t>, std::vector<Planned>> known;
   const auto [plans, is_new] = known.try_emplace({strategy, padding});
@@ -87,7 +87,7 @@ class PlansTest : public ::testing::TestWithParam<std::string> {
     return TightPlans(GetParam(), padding);
   }
 
-  /// Runs kIterations and expects the bits of no plan, at every read and in the end.
+  /// Runs kIterations, and expects the same bits as without a plan, at every read and at the end.
   void Run(Executor* executor) {
     const Graph& graph = executor->graph();
     Toy toy(graph);
@@ -100,14 +100,14 @@ class PlansTest : public ::testing::TestWithParam<std::string> {
   const std::unique_ptr<Backend> backend_ = MakeCpuBackend();
 };
 
-TEST_P(PlansTest, ComputesTheBitsOfNoPlan) {
+TEST_P(PlansTest, GivesTheSameBitsAsNoPlan) {
   for (const auto& [graph, plan] : Plans()) {
     Executor executor(graph, plan, backend_.get());
     Run(&executor);
   }
 }
 
-TEST_P(PlansTest, ComputesTheBitsOfNoPlanWhenRecorded) {
+TEST_P(PlansTest, GivesTheSameBitsWhenRecorded) {
   for (const auto& [graph, plan] : Plans()) {
     Executor executor(graph, plan, backend_.get(), {.record = true});
     Run(&executor);
@@ -122,7 +122,7 @@ TEST_P(PlansTest, ComputesTheBitsOfNoPlanWhenRecorded) {
   }
 }
 
-TEST_P(PlansTest, ReadsNothingThatIsGone) {
+TEST_P(PlansTest, NeverReadsFreedRanges) {
   for (const auto& [graph, plan] : Plans()) {
     Executor executor(graph, plan, backend_.get(), {.poison = true});
     Run(&executor);
@@ -130,17 +130,17 @@ TEST_P(PlansTest, ReadsNothingThatIsGone) {
   }
 }
 
-TEST_P(PlansTest, GivesTheSameBitsWhereWhatDoesNotFitIntoHostMemoryIsInAFile) {
+TEST_P(PlansTest, GivesTheSameBitsWhenSpillingToAFile) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend(::testing::TempDir());
   int64_t spilled = 0;
   for (const auto& [graph, in_memory] : Plans()) {
     for (const int64_t part : {0, 2}) {
       const Budget budget{.device = SmallestBudget(graph, GetParam()),
                           .host = part == 0 ? 0 : in_memory.host_bytes / part,
-                          .spill = kNoBounds.spill};
+                          .spill = kUnlimitedBudget.spill};
       const Plan plan =
           MakePlanOfAnySize(graph, {}, budget, GetParam(), part == 0 ? kPadding : 0).value();
-      ASSERT_EQ(Check(graph, plan, {kNoBounds.device, budget.host, budget.spill}),
+      ASSERT_EQ(Check(graph, plan, {kUnlimitedBudget.device, budget.host, budget.spill}),
                 std::vector<std::string>());
       spilled += plan.spill_bytes;
       Executor executor(graph, plan, backend.get(), {.poison = true});
@@ -159,7 +159,7 @@ TEST_P(PlansTest, WritesNothingBetweenRanges) {
   }
 }
 
-TEST_P(PlansTest, TouchesAllOfTheDeviceBytesItPlansAndNoMore) {
+TEST_P(PlansTest, TouchesExactlyThePlannedDeviceBytes) {
   for (const auto& [graph, plan] : Plans()) {
     Executor executor(graph, plan, backend_.get(), {.canary = true});
     Run(&executor);
@@ -167,7 +167,7 @@ TEST_P(PlansTest, TouchesAllOfTheDeviceBytesItPlansAndNoMore) {
   }
 }
 
-TEST_P(PlansTest, MovesTheBytesOfThePlan) {
+TEST_P(PlansTest, CopiesTheBytesOfThePlan) {
   int64_t moved = 0;
   for (const auto& [graph, plan] : Plans()) {
     const int64_t down = testing::BytesOffloaded(graph, plan);
@@ -187,7 +187,7 @@ TEST_P(PlansTest, MovesTheBytesOfThePlan) {
 TEST_P(PlansTest, AllocatesNothingLargeWhileItRuns) {
   if (!CountsAllocations()) GTEST_SKIP() << "a sanitizer's allocator is in place";
   Graph graph = RandomGraph(7, 60);
-  // A hundred times larger, so that a copy of most of the tensors would be seen.
+  // A hundred times larger, so that a copy of most of the tensors would be noticed.
   for (Tensor& tensor : graph.tensors) tensor.bytes *= 100;
   const Plan plan = testing::PlanTightly(graph, GetParam(), 0);
   for (const bool record : {false, true}) {
@@ -214,7 +214,7 @@ void ExpectTheBitsOfNoPlan(const Graph& graph, const Plan& plan, Backend* backen
   EXPECT_TRUE(!options.poison || executor.SentinelsIntact()) << graph.name;
 }
 
-TEST(RandomDecisions, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
+TEST(RandomDecisions, GiveTheSameBitsAndNeverReadFreedRanges) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend(::testing::TempDir());
   for (int seed = 1; seed <= 3 * kSeeds; ++seed) {
     const Graph graph = RandomGraph(seed, 3 + seed % 23);
@@ -225,13 +225,13 @@ TEST(RandomDecisions, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
   }
 }
 
-TEST(MovingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
+TEST(MovingPlans, GiveTheSameBitsAndNeverReadFreedRanges) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend(::testing::TempDir());
   int64_t moves = 0;
   for (int seed = 0; seed < 20; ++seed) {
     const Graph graph = RandomGraph(seed, 100);
     const placement::Decision decision =
-        IntoItsPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
+        WithPackingIntoPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
     for (const bool poison : {false, true}) {
       const Plan plan =
           placement::schedule::Schedule(graph, decision, poison ? kPadding : 0).value();
@@ -242,7 +242,7 @@ TEST(MovingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
   EXPECT_GT(moves, 3);
 }
 
-TEST(SlidingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
+TEST(SlidingPlans, GiveTheSameBitsAndNeverReadFreedRanges) {
   const std::unique_ptr<Device> device = MakeEmulatedDevice(int64_t{1} << 26);
   const std::unique_ptr<Backend> on_cpu = MakeCpuBackend(::testing::TempDir()),
                                  emulated = device->MakeBackend(::testing::TempDir());
@@ -265,7 +265,7 @@ TEST(SlidingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
   EXPECT_GT(parts, 7 * kSeeds);
 }
 
-/// The chain's plan whose weight is at home in the host tier.
+/// A plan of the chain whose weight is at home off the device.
 class WeightOnHost : public ::testing::TestWithParam<bool> {
  protected:
   WeightOnHost() {
@@ -273,8 +273,8 @@ class WeightOnHost : public ::testing::TestWithParam<bool> {
     const placement::UseLists uses = placement::FindUses(graph_, decision.runs);
     placement::TensorDecision& weight = decision.tensors[kWeight];
     weight.home = Tier::kHost;
-    weight.gaps = {placement::FromTheStart(uses[kWeight].front()),
-                   placement::ToTheEnd(uses[kWeight].back(), decision.runs)};
+    weight.evictions = {placement::FromTheStart(uses[kWeight].front()),
+                        placement::ToTheEnd(uses[kWeight].back(), decision.runs)};
     plan_ = placement::schedule::Schedule(graph_, decision).value();
     executor_ =
         std::make_unique<Executor>(graph_, plan_, backend_.get(), ExecutorOptions{.poison = true});
@@ -301,7 +301,7 @@ class WeightOnHost : public ::testing::TestWithParam<bool> {
   char seen_ = 0;
 };
 
-TEST_P(WeightOnHost, HasTheValueThatItIsGiven) {
+TEST_P(WeightOnHost, HasTheValueGivenToSetHome) {
   EXPECT_EQ(executor_->Address(kWeight), nullptr);
   executor_->SetHome(kWeight, nullptr);
   EXPECT_EQ(Found(), 0);
@@ -310,7 +310,7 @@ TEST_P(WeightOnHost, HasTheValueThatItIsGiven) {
   EXPECT_EQ(SeenBy(Pass::kForward), 'a');
 }
 
-TEST_P(WeightOnHost, IsWrittenBetweenThePasses) {
+TEST_P(WeightOnHost, MayBeWrittenBetweenPasses) {
   executor_->SetHome(kWeight, Bytes(kBytes, 'a').data());
   Write('b');
   EXPECT_EQ(SeenBy(Pass::kForward), 'b');
@@ -325,7 +325,7 @@ TEST_P(WeightOnHost, IsWrittenBetweenThePasses) {
   EXPECT_TRUE(executor_->SentinelsIntact());
 }
 
-TEST_P(WeightOnHost, ComesHomeWhateverRunsNext) {
+TEST_P(WeightOnHost, ReturnsHomeWhateverPassRunsNext) {
   executor_->SetHome(kWeight, Bytes(kBytes, 'a').data());
   hooks_.at[kUpdateWeight] = [&] { std::memset(executor_->Address(kWeight), 'u', kBytes); };
   executor_->Run(Pass::kForward, &hooks_);
@@ -338,7 +338,7 @@ TEST_P(WeightOnHost, ComesHomeWhateverRunsNext) {
   EXPECT_TRUE(executor_->SentinelsIntact());
 }
 
-TEST_P(WeightOnHost, MayNotBeWrittenWhileThePassWouldNotNotice) {
+TEST_P(WeightOnHost, MayWriteIsFalseWhileAWriteWouldBeLost) {
   bool may = true, kept_may = false;
   hooks_.at[kForwardA] = [&] {
     may = executor_->MayWrite(kWeight);

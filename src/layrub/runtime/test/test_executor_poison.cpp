@@ -13,14 +13,14 @@
 #include "layrub/runtime/test/chain.hpp"
 #include "layrub/runtime/test/toy.hpp"
 
-// Do the test modes see what they are for? Each plan or operation here is wrong on purpose.
+// The test modes must detect errors: each plan or operation here is wrong on purpose.
 namespace layrub {
 namespace {
 
 // NOLINTNEXTLINE(build/namespaces)
 using namespace layrub::testing;
 
-/// The toy with something done beside one operation.
+/// A toy that does something extra at one operation.
 class Vandal : public Toy {
  public:
   Vandal(const Graph& graph, OpId op, std::function<void()> act)
@@ -37,7 +37,8 @@ class Vandal : public Toy {
 
 class PoisonTest : public ::testing::Test {
  protected:
-  /// Two iterations of `plan` with `act` done at `op`; true if nobody wrote outside live ranges.
+  /// Runs two iterations of `plan` and calls `act` at `op`. Returns true if nothing was written
+  /// outside live ranges.
   bool Intact(const Plan& plan, OpId op, std::function<void(Executor*)> act) {
     Executor executor(graph_, plan, backend_.get(), {.poison = true});
     Vandal vandal(graph_, op, [&] { act(&executor); });
@@ -83,7 +84,7 @@ Plan Sliding() {
   return plan;
 }
 
-TEST_F(PoisonTest, WhatASlideLeavesIsPoisonAndWhatItCoversIsNot) {
+TEST_F(PoisonTest, SlidePoisonsTheBytesItLeavesOnly) {
   std::vector<float> left(kSlide / sizeof(float));
   const bool intact = Intact(Sliding(), kForwardB, [&](Executor* e) {
     std::memcpy(left.data(), AddressOf(e, kInput) + 2 * kBytes, kSlide);
@@ -93,30 +94,30 @@ TEST_F(PoisonTest, WhatASlideLeavesIsPoisonAndWhatItCoversIsNot) {
   EXPECT_TRUE(std::all_of(left.begin(), left.end(), [](float value) { return std::isnan(value); }));
 }
 
-TEST_F(PoisonTest, SeesAWriteToWhatASlideLeavesOrWillTake) {
+TEST_F(PoisonTest, DetectsAWriteToBytesASlideLeavesOrWillTake) {
   EXPECT_FALSE(
       Intact(Sliding(), kForwardB, [](Executor* e) { AddressOf(e, kInput)[2 * kBytes] = 1; }));
   EXPECT_FALSE(
       Intact(Sliding(), kForwardA, [](Executor* e) { AddressOf(e, kInput)[3 * kBytes] = 1; }));
 }
 
-TEST_F(PoisonTest, SentinelsAreIntactWhereNobodyWrites) {
+TEST_F(PoisonTest, SentinelsAreIntactWithoutStrayWrites) {
   EXPECT_TRUE(Intact(Padded(), kForwardA, [](Executor*) {}));
   EXPECT_TRUE(Intact(ChainPlan(), kForwardA, [](Executor*) {}));
 }
 
-TEST_F(PoisonTest, SeesAWritePastTheEnd) {
+TEST_F(PoisonTest, DetectsAWritePastTheEndOfARange) {
   EXPECT_FALSE(Intact(Padded(), kForwardB, [](Executor* e) { AddressOf(e, kB)[kBytes] = 1; }));
   EXPECT_FALSE(Intact(Padded(), kForwardB, [](Executor* e) { AddressOf(e, kB)[-1] = 1; }));
 }
 
-TEST_F(PoisonTest, SeesAWriteToWhatIsAllocatedLaterAndFreedAgain) {
-  // Slot 4 belongs to nobody in the forward pass and is poisoned again after the backward pass.
+TEST_F(PoisonTest, DetectsAWriteToARangeBeforeItIsAllocated) {
+  // Slot 4 is free in the forward pass and is poisoned again after the backward pass.
   EXPECT_FALSE(
       Intact(ChainPlan(), kForwardA, [](Executor* e) { AddressOf(e, kInput)[4 * kBytes] = 1; }));
 }
 
-TEST_F(PoisonTest, SeesAWriteAfterTheEnd) {
+TEST_F(PoisonTest, DetectsAWriteToTheLastByteOfTheArena) {
   EXPECT_FALSE(Intact(Padded(), kUpdateWeight, [](Executor* e) {
     AddressOf(e, kInput)[5 * (kBytes + kAlignment) - 1] = 1;
   }));
@@ -135,10 +136,9 @@ TEST_F(PoisonTest, FreedRangesReadAsNan) {
       std::all_of(values.begin(), values.end(), [](float value) { return std::isnan(value); }));
 }
 
-TEST_F(PoisonTest, ShowsAReadOfWhatWasFreedTooEarly) {
+TEST_F(PoisonTest, DetectsAReadOfARangeFreedTooEarly) {
   Plan plan = ChainPlan();
-  // A's second stay on the device ends before its reader; its bytes are still there unless
-  // poisoned.
+  // A's second live interval ends before its reader. Its bytes are still there unless poisoned.
   ASSERT_EQ(plan.steps[24].tensor, kA);
   const Step free = plan.steps[24];
   for (int i = 24; i > 21; --i) plan.steps[i] = plan.steps[i - 1];
@@ -151,7 +151,7 @@ TEST_F(PoisonTest, ShowsAReadOfWhatWasFreedTooEarly) {
   EXPECT_EQ(toy.wrong()[0], "a has no place at b/backward");
 }
 
-TEST_F(PoisonTest, ShowsAReadOfWhatWasNeverFetched) {
+TEST_F(PoisonTest, DetectsAReadOfAValueNeverPrefetched) {
   Plan plan = ChainPlan();
   ASSERT_TRUE(IsPrefetch(plan.steps[18]));
   plan.steps[18] = Offload(kA);
@@ -163,7 +163,7 @@ TEST_F(PoisonTest, ShowsAReadOfWhatWasNeverFetched) {
   EXPECT_EQ(toy.wrong()[0], "a is wrong at b/backward");
 }
 
-TEST_F(PoisonTest, LanesRaceWhereThePlanLacksAWait) {
+TEST_F(PoisonTest, LanesRaceIfThePlanLacksAWait) {
   Plan plan = ChainPlan();
   // The gradient of C takes A's place, now without waiting for A's copy to the host. The save lane
   // is slow: it starts only when C's backward runs.

@@ -2,7 +2,7 @@
 
 #include "layrub/runtime/measure.hpp"
 
-// An impossible size is asked for on purpose: the sanitizers' allocators shall say no as malloc
+// An impossible size is requested on purpose: the sanitizers' allocators must return null as malloc
 // does.
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
@@ -10,12 +10,12 @@ extern "C" const char* __asan_default_options() { return "allocator_may_return_n
 namespace layrub {
 namespace {
 
-TEST(MeasureCopies, FindsRatesOfThisMachine) {
+TEST(MeasureCopies, MeasuresRatesOfThisMachine) {
   const auto backend = MakeCpuBackend();
   Machine machine;
   machine.link_down = machine.link_up = machine.link_both = machine.latency = 0;
   MeasureCopies(backend.get(), int64_t{1} << 20, &machine);
-  // Memory moves more than 1 MB and less than 10 TB a second, however busy the machine is.
+  // Memory copies at between 1 MB and 10 TB per second on any machine, however busy.
   for (const double rate : {machine.link_down, machine.link_up, machine.link_both}) {
     EXPECT_GT(rate, 1e6);
     EXPECT_LT(rate, 1e13);
@@ -26,7 +26,7 @@ TEST(MeasureCopies, FindsRatesOfThisMachine) {
   for (const Tier tier : {Tier::kDevice, Tier::kHost}) EXPECT_EQ(backend->Allocated(tier), 0);
 }
 
-TEST(MeasureCopies, LeavesTheMachineAloneWhereThereIsNoMemory) {
+TEST(MeasureCopies, LeavesTheMachineUnchangedWithoutMemory) {
   const auto backend = MakeCpuBackend();
   Machine machine;
   machine.link_down = 7;

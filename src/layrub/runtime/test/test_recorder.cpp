@@ -15,7 +15,7 @@ Plan OneStep() {
   return plan;
 }
 
-TEST(Recorder, TellsWhenAStepBeganAndEnded) {
+TEST(Recorder, RecordsWhenAStepBeganAndEnded) {
   const Plan plan = OneStep();
   const auto backend = MakeCpuBackend();
   Recorder recorder(plan, backend.get());
@@ -29,7 +29,7 @@ TEST(Recorder, TellsWhenAStepBeganAndEnded) {
   EXPECT_LT(recorder.timeline().seconds, 10);
 }
 
-TEST(Recorder, GivesAnEmptyTimelineWhereTimesAreForgotten) {
+TEST(Recorder, GivesAnEmptyTimelineIfTimesAreForgotten) {
   const Plan plan = OneStep();
   const auto backend = MakeCpuBackend();
   Recorder recorder(plan, backend.get());

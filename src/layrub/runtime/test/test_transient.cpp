@@ -27,7 +27,7 @@ class TransientTest : public ::testing::Test {
   const std::shared_ptr<TransientMemory> memory_ = std::make_shared<TransientMemory>(backend_);
 };
 
-TEST_F(TransientTest, TwoPlansTakeTurnsInTheBytesOfOne) {
+TEST_F(TransientTest, TwoPlansShareTheSameBytesInTurn) {
   Executor first(graph_, plan_, backend_.get(), Shared());
   Executor second(graph_, plan_, backend_.get(), Shared());
   EXPECT_EQ(backend_->Allocated(Tier::kDevice), 2 * HomeBytes(graph_, plan_) + TransientBytes());
@@ -44,7 +44,7 @@ TEST_F(TransientTest, TwoPlansTakeTurnsInTheBytesOfOne) {
   EXPECT_TRUE(first.SentinelsIntact());
 }
 
-TEST_F(TransientTest, WhoeverRunsForwardTakesItFromTheOther) {
+TEST_F(TransientTest, ForwardTakesTheMemoryFromTheOtherUser) {
   Executor first(graph_, plan_, backend_.get(), Shared());
   Executor second(graph_, plan_, backend_.get(), Shared());
   Toy a(graph_), b(graph_);
@@ -81,7 +81,7 @@ TEST_F(TransientTest, GrowsForALargerUserAndOutlivesUsersThatLeave) {
   EXPECT_EQ(b.wrong(), std::vector<std::string>());
 }
 
-TEST_F(TransientTest, WhatWasReadFromAFileIsGoneWithTheRest) {
+TEST_F(TransientTest, EvictionForgetsValuesReadFromAFile) {
   const std::shared_ptr<Backend> backend = MakeCpuBackend(::testing::TempDir());
   const ExecutorOptions options{.transient = std::make_shared<TransientMemory>(backend)};
   Executor first(graph_, plan_, backend.get(), options);

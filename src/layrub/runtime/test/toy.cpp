@@ -52,28 +52,28 @@ uint64_t Interpreter::Seed(OpId op) const {
 }
 
 std::vector<TensorId> Interpreter::CommonReads(OpId op) const {
-  std::vector<TensorId> common = graph_.ops[op].forms[0].reads;
-  for (const Form& form : graph_.ops[op].forms) {
+  std::vector<TensorId> common = graph_.ops[op].variants[0].reads;
+  for (const Variant& variant : graph_.ops[op].variants) {
     std::erase_if(common, [&](TensorId tensor) {
-      return std::find(form.reads.begin(), form.reads.end(), tensor) == form.reads.end();
+      return std::find(variant.reads.begin(), variant.reads.end(), tensor) == variant.reads.end();
     });
   }
   return common;
 }
 
-void Interpreter::Run(OpId op, int form) {
+void Interpreter::Run(OpId op, int variant) {
   const bool fill = graph_.ops[op].kind == OpKind::kFill;
   const auto hash_of = [&](TensorId output) {
     uint64_t hash = Seed(op);
     for (const TensorId tensor : CommonReads(op)) {
-      if (!Matters(op, form, tensor, output)) continue;
+      if (!Matters(op, variant, tensor, output)) continue;
       hash = HashOf(hash, values_[tensor].data(), graph_.tensors[tensor].bytes);
     }
     return SeedOf(hash, output);
   };
-  // Seeds first: an operand may be updated.
+  // Seeds first: an operand may be updated in place.
   std::vector<uint64_t> seeds;
-  const std::vector<TensorId>& writes = graph_.ops[op].forms[form].writes;
+  const std::vector<TensorId>& writes = graph_.ops[op].variants[variant].writes;
   for (const TensorId tensor : writes) seeds.push_back(hash_of(tensor));
   for (size_t i = 0; i < writes.size(); ++i) {
     Bytes& value = values_[writes[i]];
@@ -85,9 +85,10 @@ void Interpreter::Run(OpId op, int form) {
   }
 }
 
-bool Interpreter::Matters(OpId op, int form, TensorId input, TensorId output) const {
-  const Form& operands = graph_.ops[op].forms[form];
-  return TouchedAgain(graph_, operands, input) || !TouchedAgain(graph_, operands, output);
+bool Interpreter::Matters(OpId op, int variant, TensorId input, TensorId output) const {
+  const Variant& operands = graph_.ops[op].variants[variant];
+  return TouchedByRecomputation(graph_, operands, input) ||
+         !TouchedByRecomputation(graph_, operands, output);
 }
 
 void Interpreter::RunAll() {
@@ -108,7 +109,7 @@ void Toy::Attach(Executor* executor) {
   }
   for (const Op& op : graph_.ops) {
     if (op.kind != OpKind::kFeed) continue;
-    for (const TensorId i : op.forms[0].writes) fed_[i] = AllocateHost(graph_.tensors[i].bytes);
+    for (const TensorId i : op.variants[0].writes) fed_[i] = AllocateHost(graph_.tensors[i].bytes);
   }
 }
 
@@ -122,23 +123,23 @@ void Toy::RunIteration() {
 }
 
 void Toy::Run(const Step& step) {
-  const bool again = step.again;
+  const bool again = step.recompute;
   if (!again) {
-    // Fill operations are the executor's own; they come in graph order too.
+    // The executor runs Fill operations itself, in graph order, too.
     for (; next_ < step.op; ++next_) expected_.Run(next_, 0);
     ++next_;
   }
   if (graph_.ops[step.op].kind == OpKind::kFeed) return Feed(step);
   launch_([this, work = WorkOf(step)] { Do(work); });
-  if (!again) expected_.Run(step.op, step.form);
+  if (!again) expected_.Run(step.op, step.variant);
 }
 
-/// What is copied from is of no use as soon as the copies are done.
+/// Overwrites the host memory when the copies are done.
 void Toy::Feed(const Step& step) {
-  expected_.Run(step.op, step.form);
+  expected_.Run(step.op, step.variant);
   Backend* const backend = executor_->backend();
   std::vector<std::pair<uint8_t*, int64_t>> sources;
-  for (const TensorId tensor : graph_.ops[step.op].forms[step.form].writes) {
+  for (const TensorId tensor : graph_.ops[step.op].variants[step.variant].writes) {
     const int64_t bytes = graph_.tensors[tensor].bytes;
     const HostMemory& from = fed_.at(tensor);
     std::memcpy(from.get(), expected_.Value(tensor).data(), static_cast<size_t>(bytes));
@@ -159,10 +160,10 @@ Toy::HostMemory Toy::AllocateHost(int64_t bytes) const {
 
 Toy::Work Toy::WorkOf(const Step& step) {
   Work work{step.op, ReadsOf(step), {}};
-  const bool again = step.again;
-  const Form& form = graph_.ops[step.op].forms[step.form];
-  for (const TensorId tensor : form.writes) {
-    if (again && !TouchedAgain(graph_, form, tensor)) continue;
+  const bool again = step.recompute;
+  const Variant& variant = graph_.ops[step.op].variants[step.variant];
+  for (const TensorId tensor : variant.writes) {
+    if (again && !TouchedByRecomputation(graph_, variant, tensor)) continue;
     if (executor_->Address(tensor) != nullptr) {
       work.writes.push_back(WriteOf(step, tensor));
     } else if (graph_.tensors[tensor].role != Role::kSaved) {
@@ -170,11 +171,11 @@ Toy::Work Toy::WorkOf(const Step& step) {
                        graph_.tensors[tensor].name);
     }
   }
-  if (!form.scratch.empty() && form.scratch[step.scratch].tensor != kNone) {
-    const TensorId scratch = form.scratch[step.scratch].tensor;
-    work.writes.push_back({static_cast<uint8_t*>(executor_->Address(scratch)),
-                           graph_.tensors[scratch].bytes,
-                           scratch,
+  if (!variant.algorithms.empty() && variant.algorithms[step.algorithm].workspace != kNone) {
+    const TensorId algorithm = variant.algorithms[step.algorithm].workspace;
+    work.writes.push_back({static_cast<uint8_t*>(executor_->Address(algorithm)),
+                           graph_.tensors[algorithm].bytes,
+                           algorithm,
                            0,
                            {}});
   }
@@ -183,9 +184,9 @@ Toy::Work Toy::WorkOf(const Step& step) {
 
 std::vector<Toy::Read> Toy::ReadsOf(const Step& step) const {
   std::vector<Read> reads;
-  const Form& form = graph_.ops[step.op].forms[step.form];
-  for (const TensorId tensor : form.reads) {
-    if (step.again && !TouchedAgain(graph_, form, tensor)) continue;
+  const Variant& variant = graph_.ops[step.op].variants[step.variant];
+  for (const TensorId tensor : variant.reads) {
+    if (step.recompute && !TouchedByRecomputation(graph_, variant, tensor)) continue;
     reads.push_back(Expected(executor_->Address(tensor), tensor));
   }
   return reads;
@@ -198,7 +199,7 @@ Toy::Write Toy::WriteOf(const Step& step, TensorId output) const {
               expected_.Seed(step.op),
               {}};
   for (const TensorId tensor : expected_.CommonReads(step.op)) {
-    if (!expected_.Matters(step.op, step.form, tensor, output)) continue;
+    if (!expected_.Matters(step.op, step.variant, tensor, output)) continue;
     const uint8_t* address = static_cast<uint8_t*>(executor_->Address(tensor));
     write.inputs.emplace_back(address, address == nullptr ? 0 : graph_.tensors[tensor].bytes);
   }

@@ -1,4 +1,4 @@
-// Convolutions as libraries describe them.
+// ConvolutionDims, the description of convolutions for libraries.
 #include "caffe/kernels/conv/conv_dims.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ Convolution Example(int axes) {
   return conv;
 }
 
-TEST(ConvolutionDims, HaveAllChannelsInTensorsAndThoseOfAGroupInWeights) {
+TEST(ConvolutionDims, TensorsHaveAllChannelsAndWeightsThoseOfOneGroup) {
   ConvolutionDims dims;
   ASSERT_TRUE(DimsOf(Example(2), &dims));
   EXPECT_EQ(dims.axes, 2);
@@ -45,7 +45,7 @@ TEST(ConvolutionDims, HaveAllChannelsInTensorsAndThoseOfAGroupInWeights) {
             "backward_data float 32x6x20x21 8x3x3x4 pad 1x2 stride 2x2 dilation 1x1 group 2");
 }
 
-TEST(ConvolutionDims, OneAxisBecomesTwo) {
+TEST(ConvolutionDims, ExtendsOneSpatialAxisToTwo) {
   ConvolutionDims dims;
   ASSERT_TRUE(DimsOf(Example(1), &dims));
   EXPECT_EQ(dims.axes, 2);
@@ -55,7 +55,7 @@ TEST(ConvolutionDims, OneAxisBecomesTwo) {
   EXPECT_EQ(dims.stride, (std::array<int, 3>{1, 2, 0}));
 }
 
-TEST(ConvolutionDims, ThreeAxesStayAndMoreAreTooMany) {
+TEST(ConvolutionDims, AcceptsThreeSpatialAxesButNotMore) {
   ConvolutionDims dims;
   ASSERT_TRUE(DimsOf(Example(3), &dims));
   EXPECT_EQ(dims.axes, 3);
@@ -64,7 +64,7 @@ TEST(ConvolutionDims, ThreeAxesStayAndMoreAreTooMany) {
   EXPECT_FALSE(DimsOf(Example(0), &dims));
 }
 
-TEST(ConvolutionDims, EmptyAndUncountableTensorsAreRefused) {
+TEST(ConvolutionDims, RejectsEmptyAndTooLargeTensors) {
   ConvolutionDims dims;
   Convolution conv = Example(2);
   conv.images = 0;
@@ -76,7 +76,7 @@ TEST(ConvolutionDims, EmptyAndUncountableTensorsAreRefused) {
   EXPECT_FALSE(DimsOf(conv, &dims));
 }
 
-TEST(ConvolutionDims, EverySizeTellsConvolutionsApart) {
+TEST(ConvolutionDims, DifferIfAnySizeDiffers) {
   const Convolution conv = Example(2);
   std::vector<Convolution> others(8, conv);
   others[0].images = 31;
@@ -99,18 +99,18 @@ TEST(ConvolutionDims, EverySizeTellsConvolutionsApart) {
             NameOf(dims, ConvolutionPass::kForward, "double"));
 }
 
-TEST(ConvolutionWorkspaces, WithoutALibraryThereIsTheColumnMatrixOrNone) {
+TEST(ConvolutionAlgorithms, UseAColumnMatrixOrNoWorkspaceWithoutALibrary) {
   const std::vector<ConvolutionPass> passes{ConvolutionPass::kBackwardWeights,
                                             ConvolutionPass::kBackwardData};
   Convolution conv = Example(2);
-  const std::vector<Workspace> columns = ConvolutionWorkspaces<double>({}, conv, passes);
+  const std::vector<Algorithm> columns = ConvolutionAlgorithms<double>({}, conv, passes);
   ASSERT_EQ(columns.size(), 1u);
   EXPECT_EQ(columns[0].name, "");
   EXPECT_EQ(columns[0].bytes, 3 * 3 * 4 * 10 * 11 * 8);
-  EXPECT_TRUE(ConvolutionWorkspaces<double>({}, conv, {}).empty());
+  EXPECT_TRUE(ConvolutionAlgorithms<double>({}, conv, {}).empty());
   for (int i = 0; i < 2; ++i) conv.window.kernel[i] = conv.window.stride[i] = 1;
   for (int i = 0; i < 2; ++i) conv.window.pad[i] = 0;
-  EXPECT_TRUE(ConvolutionWorkspaces<double>({}, conv, passes).empty());
+  EXPECT_TRUE(ConvolutionAlgorithms<double>({}, conv, passes).empty());
 }
 
 }  // namespace

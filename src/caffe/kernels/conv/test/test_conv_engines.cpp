@@ -1,5 +1,5 @@
-// Every algorithm that is offered for a convolution, by a device's library or by our own kernels,
-// computes what the product of matrices computes there.
+// Every algorithm of a convolution, whether of a device's library or our own, gives the result of
+// the matrix product.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -39,16 +39,16 @@ Convolution Make(int axes, int channels, int num_output, int group, int kernel, 
   return conv;
 }
 
-/// A depthwise convolution of images a single value wide, where a CPU does what threads of a GPU do
-/// for each value.
+/// A depthwise convolution of images one value wide. On it a CPU uses the code that a GPU's threads
+/// use for single values.
 Convolution Narrow() {
   Convolution conv = Make(2, 3, 6, 3, 3, 1, 2, 1);
   conv.window.image[1] = conv.window.output[1] = 1;
   return conv;
 }
 
-/// Small ones for kernels of ours and cuDNN; ones of more weights, for oneDNN in all passes: plain,
-/// with groups and strides, dilated, of one and of three axes.
+/// Small convolutions for our kernels and cuDNN, and larger ones for which oneDNN runs all passes:
+/// plain, with groups and strides, dilated, with one and with three axes.
 std::vector<Convolution> Examples() {
   return {Make(2, 64, 70, 1, 3, 1, 1, 1),
           Make(2, 96, 64, 2, 5, 2, 2, 1),
@@ -71,7 +71,7 @@ std::vector<Convolution> Examples() {
           Make(3, 2, 4, 1, 3, 1, 1, 1)};
 }
 
-/// What is measured goes to a folder of the test's own.
+/// Keeps measured times in a temporary folder.
 class CacheFolder : public ::testing::Environment {
  public:
   void SetUp() override {
@@ -105,9 +105,9 @@ class ConvolutionEngines : public ::testing::Test {
     Fill(conv.num_output * window.channels * window.KernelSize(), 3, &w_);
   }
 
-  /// What `pass` gives by `choice`; NaN was there before it where it overwrites, 0.25 where it
-  /// adds: gradients of weights, with `add`.
-  std::vector<Dtype> Run(const Convolution& conv, ConvolutionPass pass, const Workspace& choice,
+  /// Returns the result of `pass` with `choice`. The output starts as NaN if the pass overwrites it
+  /// and as 0.25 if it adds to it (gradients of weights with `add`).
+  std::vector<Dtype> Run(const Convolution& conv, ConvolutionPass pass, const Algorithm& choice,
                          bool add = true) {
     Blob<Dtype> out;
     const bool of_weights = pass == ConvolutionPass::kBackwardWeights, adds = of_weights && add;
@@ -115,20 +115,20 @@ class ConvolutionEngines : public ::testing::Test {
     std::fill_n(out.mutable_cpu_data(), out.count(), adds ? Dtype(0.25) : Dtype(NAN));
     SyncedMemory memory(std::max<size_t>(choice.bytes, 1));
     const DeviceContext context = DeviceContext::Current();
-    const AlgorithmScratch scratch{
-        context.gpu ? memory.mutable_gpu_data() : memory.mutable_cpu_data(), choice.name};
+    const AlgorithmRun chosen{context.gpu ? memory.mutable_gpu_data() : memory.mutable_cpu_data(),
+                              choice.name};
     const Dtype* const w = Data(context, w_);
     Dtype* const result = MutableData(context, &out);
     switch (pass) {
       case ConvolutionPass::kForward:
-        ConvolutionForward(context, conv, Data(context, x_), w, result, scratch);
+        ConvolutionForward(context, conv, Data(context, x_), w, result, chosen);
         break;
       case ConvolutionPass::kBackwardData:
-        ConvolutionBackwardData(context, conv, Data(context, y_), w, result, scratch);
+        ConvolutionBackwardData(context, conv, Data(context, y_), w, result, chosen);
         break;
       case ConvolutionPass::kBackwardWeights:
         ConvolutionBackwardWeights(context, conv, Data(context, x_), Data(context, y_),
-                                   Accumulator<Dtype>{result, add}, scratch);
+                                   Accumulator<Dtype>{result, add}, chosen);
     }
     return {out.cpu_data(), out.cpu_data() + out.count()};
   }
@@ -139,19 +139,19 @@ class ConvolutionEngines : public ::testing::Test {
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(ConvolutionEngines, Types);
 
-TYPED_TEST(ConvolutionEngines, AgreeWithTheProductOfMatrices) {
+TYPED_TEST(ConvolutionEngines, AgreeWithTheMatrixProduct) {
   const double tolerance = sizeof(TypeParam) == 4 ? 1e-4 : 1e-9;
   int algorithms = 0;
   for (const Convolution& conv : Examples()) {
     this->SetUpOperands(conv);
     for (const ConvolutionPass pass : kPasses) {
-      Workspace columns;
+      Algorithm columns;
       columns.bytes = conv.window.ColumnCount() * int64_t{sizeof(TypeParam)};
       const std::vector<TypeParam> expected = this->Run(conv, pass, columns);
       double scale = 1e-3;
       for (const TypeParam value : expected) scale = std::max(scale, std::abs(double(value)));
-      for (const Workspace& choice :
-           ConvolutionWorkspaces<TypeParam>(DeviceContext::Current(), conv, {pass})) {
+      for (const Algorithm& choice :
+           ConvolutionAlgorithms<TypeParam>(DeviceContext::Current(), conv, {pass})) {
         if (choice.name.empty()) continue;
         ++algorithms;
         const std::vector<TypeParam> found = this->Run(conv, pass, choice);
@@ -176,55 +176,55 @@ TYPED_TEST(ConvolutionEngines, AgreeWithTheProductOfMatrices) {
   EXPECT_GT(algorithms, 0);
 }
 
-#ifdef CPU_ONLY  // elsewhere its library would be asked
-TYPED_TEST(ConvolutionEngines, OnAGpuAreNotThoseOfTheHost) {
+#ifdef CPU_ONLY  // other builds would use the GPU's library
+TYPED_TEST(ConvolutionEngines, DoNotUseOneDnnOnAGpu) {
   DeviceContext context;
-  context.launch = true;  // without a library for it
+  context.launch = true;  // launches kernels, but there is no library
   for (const Convolution& conv :
        {Make(2, 16, 16, 1, 3, 1, 1, 1), Make(2, 16, 16, 16, 3, 1, 1, 1)}) {
-    for (const Workspace& choice : ConvolutionWorkspaces<TypeParam>(context, conv, {kPasses[0]}))
+    for (const Algorithm& choice : ConvolutionAlgorithms<TypeParam>(context, conv, {kPasses[0]}))
       EXPECT_EQ(choice.name.find("onednn"), std::string::npos);
   }
 }
 #endif
 
-TYPED_TEST(ConvolutionEngines, BeginNewSumsWithZeroWhereThereAreNoImages) {
+TYPED_TEST(ConvolutionEngines, SetNewSumsToZeroWithoutImages) {
   Convolution conv = Make(2, 4, 6, 2, 3, 1, 1, 1);
   conv.images = 0;
   this->SetUpOperands(conv);
   for (const TypeParam value :
-       this->Run(conv, ConvolutionPass::kBackwardWeights, Workspace(), false))
+       this->Run(conv, ConvolutionPass::kBackwardWeights, Algorithm(), false))
     EXPECT_EQ(value, 0);
 }
 
-TYPED_TEST(ConvolutionEngines, OfDepthwiseConvolutionsNeedNoWorkspace) {
+TYPED_TEST(ConvolutionEngines, NeedNoWorkspaceForDepthwiseConvolutions) {
   const std::vector<ConvolutionPass> passes{kPasses[2], kPasses[1]};
-  for (const Workspace& choice :
-       ConvolutionWorkspaces<TypeParam>(DeviceContext(), Make(2, 6, 12, 6, 3, 1, 1, 1), passes)) {
+  for (const Algorithm& choice :
+       ConvolutionAlgorithms<TypeParam>(DeviceContext(), Make(2, 6, 12, 6, 3, 1, 1, 1), passes)) {
     EXPECT_EQ(choice.name, "depthwise+depthwise");
     EXPECT_EQ(choice.bytes, 0);
     EXPECT_TRUE(choice.deterministic);
   }
 }
 
-TYPED_TEST(ConvolutionEngines, AreGrantedOneReproducibleAlgorithmUntilTheyAreMeasured) {
+TYPED_TEST(ConvolutionEngines, UseOneReproducibleAlgorithmUntilMeasured) {
   if (!DeviceContext::Current().launch) GTEST_SKIP() << "Nothing is measured on a CPU.";
   library_settings().measure = false;
-  Convolution conv = Make(2, 5, 7, 1, 3, 1, 1, 1);  // of no other test
+  Convolution conv = Make(2, 5, 7, 1, 3, 1, 1, 1);  // not used by other tests, so not measured yet
   const std::vector<ConvolutionPass> passes{kPasses[2], kPasses[1]};
   const auto choices = [&] {
-    return ConvolutionWorkspaces<TypeParam>(DeviceContext::Current(), conv, passes);
+    return ConvolutionAlgorithms<TypeParam>(DeviceContext::Current(), conv, passes);
   };
-  const std::vector<Workspace> granted = choices();
+  const std::vector<Algorithm> granted = choices();
   ASSERT_EQ(granted.size(), 1u);
   if (granted[0].name.empty()) GTEST_SKIP() << "This device has no library of convolutions.";
   EXPECT_NE(granted[0].name.find('+'), std::string::npos);
   EXPECT_TRUE(granted[0].deterministic);
   EXPECT_EQ(granted[0].seconds, 0);
   library_settings().measure = true;
-  const std::vector<Workspace> measured = choices();
+  const std::vector<Algorithm> measured = choices();
   ASSERT_FALSE(measured.empty());
-  for (const Workspace& choice : measured) EXPECT_GT(choice.seconds, 0) << choice.name;
+  for (const Algorithm& choice : measured) EXPECT_GT(choice.seconds, 0) << choice.name;
   library_settings().measure = false;
   EXPECT_EQ(choices().size(), measured.size());
 }

@@ -1,5 +1,5 @@
-// Where oneDNN runs convolutions, and that its results depend on operands alone. That they are
-// right is shown in test_conv_engines.
+// Which convolutions oneDNN runs, and that its results depend only on the operands.
+// test_conv_engines checks that they are correct.
 #include "caffe/kernels/conv/conv_onednn.hpp"
 
 #include <dlfcn.h>
@@ -44,7 +44,7 @@ Convolution Make(int images, int channels, int size, int num_output, int kernel,
   return conv;
 }
 
-/// The values of an array, laid in blocks as `conv` has them; or back.
+/// Converts an array of values to channels in blocks or, if `back`, from blocks to an array.
 std::vector<float> Laid(const std::vector<float>& values, int images, int channels, int block,
                         bool back = false) {
   if (block == 1) return values;
@@ -73,8 +73,8 @@ class OneDnn : public ::testing::Test {
     return values;
   }
 
-  /// What `pass` gives in a workspace that holds `rubbish`; with `add`, added to 0.25. Of arrays,
-  /// which lie in blocks if `conv` says so.
+  /// Returns the result of `pass`, run in a workspace filled with `rubbish`; with `add`, it is
+  /// added to 0.25. x and y are in blocks if `conv` says so.
   static std::vector<float> Run(const Convolution& conv, Pass pass, float rubbish, bool add) {
     const int64_t x = conv.images * conv.channels * conv.window.ImageSize();
     const int64_t y = conv.images * conv.num_output * conv.window.OutputSize();
@@ -107,8 +107,8 @@ class OneDnn : public ::testing::Test {
   }
 };
 
-TEST(OneDnnLibrary, IsUsedWhereItIsBesideTheLibrary) {
-  const std::string file = layrub::BesideLibrary("libcaffe_onednn.so");
+TEST(OneDnnLibrary, IsUsedIfItIsNextToLibcaffe) {
+  const std::string file = layrub::PathBesideLibrary("libcaffe_onednn.so");
   if (!std::filesystem::exists(file)) GTEST_SKIP() << "This build has no oneDNN (USE_ONEDNN).";
 #if defined(__x86_64__)
   EXPECT_EQ(OneDnnBytes(Make(2, 16, 8, 16, 3), Pass::kForward).has_value(),
@@ -118,7 +118,7 @@ TEST(OneDnnLibrary, IsUsedWhereItIsBesideTheLibrary) {
 #endif
 }
 
-TEST_F(OneDnn, LeavesToOursWhatItIsNotFasterIn) {
+TEST_F(OneDnn, IsNotUsedWhereItIsNoFaster) {
   for (const Pass pass : kPasses) {
     Convolution one_value = Make(2, 16, 9, 16, 1);
     EXPECT_FALSE(OneDnnBytes(one_value, pass)) << "pointwise";
@@ -135,13 +135,13 @@ TEST_F(OneDnn, LeavesToOursWhatItIsNotFasterIn) {
   EXPECT_FALSE(OneDnnBytes(Make(2, 3, 8, 16, 3), Pass::kBackwardData));
 }
 
-TEST_F(OneDnn, IsNotUsedWhereTheNetAsksForKernelsOfOurs) {
+TEST_F(OneDnn, IsNotUsedIfTheNetAsksForOwnKernels) {
   Convolution conv = Make(2, 64, 8, 64, 3);
   conv.own_kernels = true;
   for (const Pass pass : kPasses) EXPECT_FALSE(OneDnnBytes(conv, pass));
 }
 
-TEST_F(OneDnn, NeedsAWorkspaceForAPieceOfTheImagesOnly) {
+TEST_F(OneDnn, NeedsWorkspaceForOnePieceOfTheImagesOnly) {
   for (const Pass pass : kPasses) {
     const int64_t few = OneDnnBytes(Make(8, 64, 56, 64, 3), pass).value();
     const int64_t many = OneDnnBytes(Make(64, 64, 56, 64, 3), pass).value();
@@ -150,7 +150,8 @@ TEST_F(OneDnn, NeedsAWorkspaceForAPieceOfTheImagesOnly) {
 }
 
 #ifndef USE_MKL
-/// As many threads as there are cores, at least in this scope: suites are run with one for BLAS.
+/// Lets BLAS use as many threads as there are cores while this object exists; the test suites run
+/// with one.
 class ManyThreads {
  public:
   ManyThreads() { openblas_set_num_threads(CpuThreads()); }
@@ -177,14 +178,14 @@ TEST_F(OneDnn, NeedsTheSameWorkspaceForAnyNumberOfThreads) {
   }
 }
 
-/// The function of GCC's OpenMP that libcaffe_onednn has loaded.
+/// Returns a function of the OpenMP library (GCC's) that libcaffe_onednn has loaded.
 template <typename Function>
 Function* OfOpenMp(const char* name) {
   void* const library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD);
   return library ? reinterpret_cast<Function*>(dlsym(library, name)) : nullptr;
 }
 
-TEST_F(OneDnn, LeavesOpenMpAsManyThreadsAsItHad) {
+TEST_F(OneDnn, RestoresTheNumberOfOpenMpThreads) {
   auto* const set = OfOpenMp<void(int)>("omp_set_num_threads");
   auto* const get = OfOpenMp<int()>("omp_get_max_threads");
   if (!set || !get) GTEST_SKIP() << "Another OpenMP than GCC's is in use.";
@@ -196,8 +197,8 @@ TEST_F(OneDnn, LeavesOpenMpAsManyThreadsAsItHad) {
   set(before);
 }
 
-/// A child has no thread but the one that called fork.
-TEST_F(OneDnn, ComputesInAChildProcess) {
+/// A forked process has only the thread that called fork.
+TEST_F(OneDnn, RunsInAForkedProcess) {
   const ManyThreads scope;
   const Convolution conv = Make(4, 64, 40, 60, 3);
   for (const Pass pass : kPasses) {
@@ -219,8 +220,8 @@ TEST_F(OneDnn, ComputesInAChildProcess) {
 }
 #endif
 
-TEST_F(OneDnn, GivesTheSameBitsWhereChannelsLieInBlocks) {
-  if (OneDnnLikedBlock(Make(6, 64, 28, 64, 3), Pass::kForward) == 0)
+TEST_F(OneDnn, GivesTheSameBitsForChannelsInBlocks) {
+  if (OneDnnPreferredBlock(Make(6, 64, 28, 64, 3), Pass::kForward) == 0)
     GTEST_SKIP() << "oneDNN wants no blocks of channels on this processor.";
   int tried = 0;
   Convolution strided = Make(3, 64, 19, 64, 3);
@@ -229,7 +230,7 @@ TEST_F(OneDnn, GivesTheSameBitsWhereChannelsLieInBlocks) {
        {Make(6, 64, 28, 64, 3), Make(4, 32, 20, 48, 5), Make(2, 3, 16, 64, 3), strided,
         Make(4, 64, 14, 128, 3, 2), Make(2, 48, 11, 48, 3, 48), Make(2, 20, 9, 64, 5)}) {
     for (const Pass pass : kPasses) {
-      const int liked = OneDnnLikedBlock(array, pass);
+      const int liked = OneDnnPreferredBlock(array, pass);
       if (liked == 0) continue;
       const std::vector<float> expected = Run(array, pass, NAN, false);
       const int64_t bytes = OneDnnBytes(array, pass).value();
@@ -238,7 +239,7 @@ TEST_F(OneDnn, GivesTheSameBitsWhereChannelsLieInBlocks) {
         if (choice != 2 && conv.channels % 16 == 0) conv.x_block = liked;
         if (choice != 1 && conv.num_output % 16 == 0) conv.y_block = liked;
         if (conv.x_block == 1 && conv.y_block == 1) continue;
-        EXPECT_EQ(OneDnnLikedBlock(conv, pass), liked);
+        EXPECT_EQ(OneDnnPreferredBlock(conv, pass), liked);
         EXPECT_LE(OneDnnBytes(conv, pass).value(), bytes);
         EXPECT_TRUE(SameBits(Run(conv, pass, NAN, false), expected))
             << conv.channels << " to " << conv.num_output << ", pass " << static_cast<int>(pass)
@@ -250,8 +251,8 @@ TEST_F(OneDnn, GivesTheSameBitsWhereChannelsLieInBlocks) {
   EXPECT_GT(tried, 8);
 }
 
-/// Many pieces of images give what each image gives alone.
-TEST_F(OneDnn, ComputesEachImageAsItIsComputedAlone) {
+/// The images are enough for several pieces.
+TEST_F(OneDnn, GivesTheSameBitsForEachImageAlone) {
   const Convolution one = Make(1, 24, 96, 20, 3), all = Make(6, 24, 96, 20, 3);
   const int64_t image = one.channels * one.window.ImageSize();
   ASSERT_GT(6 * (image + 20 * one.window.OutputSize()) * int64_t{sizeof(float)}, int64_t{8} << 20);
@@ -271,7 +272,7 @@ TEST_F(OneDnn, ComputesEachImageAsItIsComputedAlone) {
   }
 }
 
-TEST_F(OneDnn, BeginsNewSumsOfGradientsWhereNothingIsToBeAddedTo) {
+TEST_F(OneDnn, OverwritesGradientsUnlessTheyAccumulate) {
   for (const Convolution& conv : {Make(2, 64, 8, 64, 3), Make(6, 64, 96, 60, 3)}) {
     const std::vector<float> added = Run(conv, Pass::kBackwardWeights, 0, true);
     const std::vector<float> made = Run(conv, Pass::kBackwardWeights, 0, false);
@@ -280,7 +281,7 @@ TEST_F(OneDnn, BeginsNewSumsOfGradientsWhereNothingIsToBeAddedTo) {
   }
 }
 
-TEST_F(OneDnn, GivesTheSameBitsWhateverTheWorkspaceHeld) {
+TEST_F(OneDnn, GivesTheSameBitsWhateverTheWorkspaceContained) {
   for (const Convolution& conv :
        {Make(6, 24, 96, 20, 3), Make(4, 3, 33, 18, 5), Make(4, 60, 20, 70, 3),
         Make(4, 32, 20, 32, 3, 32), Make(3, 24, 9, 40, 3, 2)}) {

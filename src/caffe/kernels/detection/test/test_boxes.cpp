@@ -38,18 +38,18 @@ class BoxOffsets : public ::testing::Test {
     }
   }
 
-  // Of the second prior the width is 0.4, the height 0.2.
+  // The second prior is 0.4 wide and 0.2 high.
   const double kPriors[16] = {9, 9, 9, 9, 0.2, 0.2, 0.6, 0.4, 9, 9, 9, 9, 0.1, 0.1, 0.2, 0.25};
   const BoundingBox kBox = {0.3, 0.3, 0.5, 0.5};
 };
 
 TEST_F(BoxOffsets, OfCornersAreDistances) { Check(BoxCode::kCorner, {0.1, 0.1, -0.1, 0.1}); }
 
-TEST_F(BoxOffsets, OfCornersInPartsOfTheSize) {
+TEST_F(BoxOffsets, OfCornersAreRelativeToTheSize) {
   Check(BoxCode::kCornerSize, {0.25, 0.5, -0.25, 0.5});
 }
 
-TEST_F(BoxOffsets, OfTheCentreAndTheLogarithmOfTheSize) {
+TEST_F(BoxOffsets, OfTheCentreAndSizeUseLogarithms) {
   Check(BoxCode::kCenterSize, {0, 0.5, std::log(0.5), 0});
 }
 
@@ -62,7 +62,7 @@ std::vector<int> ObjectsOf(const std::vector<BoxMatch>& matches) {
 const std::vector<BoundingBox> kBoxes = {{0, 0, 2, 1}, {0, 0, 2, 2}, {4, 4, 6, 6}, {9, 9, 10, 10}};
 const std::vector<BoundingBox> kObjects = {{0, 0, 2, 2}, {4, 4, 6, 5}, {20, 20, 21, 21}};
 
-TEST(MatchBoxes, GivesEachObjectABox) {
+TEST(MatchBoxes, MatchesEachObjectToABox) {
   const std::vector<BoxMatch> matches = MatchBoxes(kBoxes, {}, kObjects, false, 0.1);
   EXPECT_EQ(ObjectsOf(matches), (std::vector<int>{-1, 0, 1, -1}));
   EXPECT_DOUBLE_EQ(matches[0].overlap, 0.5);
@@ -71,15 +71,16 @@ TEST(MatchBoxes, GivesEachObjectABox) {
   EXPECT_EQ(matches[3].overlap, 0);
 }
 
-TEST(MatchBoxes, GivesOtherBoxesTheObjectThatTheyOverlapEnough) {
+TEST(MatchBoxes, MatchesOtherBoxesToObjectsThatTheyOverlapEnough) {
   EXPECT_EQ(ObjectsOf(MatchBoxes(kBoxes, {}, kObjects, true, 0.5)),
             (std::vector<int>{0, 0, 1, -1}));
   EXPECT_EQ(ObjectsOf(MatchBoxes(kBoxes, {}, kObjects, true, 0.6)),
             (std::vector<int>{-1, 0, 1, -1}));
 }
 
-TEST(MatchBoxes, TheBestPairComesFirst) {
-  // Both objects overlap the first box most, by 1 and by 3/4; the second box by 1/2 and by 2/3.
+TEST(MatchBoxes, MatchesTheBestPairFirst) {
+  // Both objects overlap the first box most, by 3/4 and 1; they overlap the second box by 2/3 and
+  // 1/2.
   const std::vector<BoundingBox> boxes = {{0, 0, 4, 4}, {0, 0, 4, 2}};
   EXPECT_EQ(ObjectsOf(MatchBoxes(boxes, {}, {{0, 0, 4, 3}, {0, 0, 4, 4}}, false, 0.5)),
             (std::vector<int>{1, 0}));
@@ -87,13 +88,13 @@ TEST(MatchBoxes, TheBestPairComesFirst) {
             (std::vector<int>{0, -1}));
 }
 
-TEST(MatchBoxes, OfEqualOverlapsTheFirstCounts) {
+TEST(MatchBoxes, ResolvesTiesInFavourOfTheFirst) {
   const BoundingBox box = {0, 0, 1, 1};
   EXPECT_EQ(ObjectsOf(MatchBoxes({box, box, box}, {}, {box, box}, true, 0.5)),
             (std::vector<int>{0, 1, 0}));
 }
 
-TEST(MatchBoxes, LeavesBoxesOut) {
+TEST(MatchBoxes, IgnoresExcludedBoxes) {
   EXPECT_EQ(ObjectsOf(MatchBoxes(kBoxes, {false, true, false, false}, kObjects, true, 0.4)),
             (std::vector<int>{0, -1, 1, -1}));
   EXPECT_EQ(ObjectsOf(MatchBoxes(kBoxes, {}, {}, true, 0.4)), std::vector<int>(4, -1));
@@ -107,7 +108,7 @@ std::vector<int> Kept(double threshold, double eta = 1, int top_k = -1, double l
   return Suppress(kRivals, kScores, {threshold, eta, top_k, least_score});
 }
 
-TEST(Suppress, KeepsTheBestOfBoxesThatOverlap) {
+TEST(Suppress, KeepsTheBestOfOverlappingBoxes) {
   EXPECT_EQ(Kept(0.5), (std::vector<int>{1, 3}));
   EXPECT_EQ(Kept(0.6), (std::vector<int>{1, 2, 3}));
   EXPECT_EQ(Kept(0.95), (std::vector<int>{1, 2, 3, 0}));
@@ -118,17 +119,17 @@ TEST(Suppress, MultipliesAThresholdAboveAHalfByEta) {
   EXPECT_EQ(Kept(0.6, 0.95), (std::vector<int>{1, 2, 3}));  // 0.57 > 5/9
 }
 
-TEST(Suppress, LooksAtTheBestScoresOnly) {
+TEST(Suppress, ConsidersOnlyTheBestScores) {
   EXPECT_EQ(Kept(0.6, 1, 2), (std::vector<int>{1, 2}));
   EXPECT_EQ(Kept(0.6, 1, 0), std::vector<int>());
   EXPECT_EQ(Kept(0.6, 1, -1, 0.6), (std::vector<int>{1, 2}));
 }
 
-TEST(Suppress, OfEqualScoresTheFirstBoxIsKept) {
+TEST(Suppress, KeepsTheFirstOfEqualScores) {
   EXPECT_EQ(Suppress({{0, 0, 1, 1}, {0, 0, 1, 1}}, {0.5, 0.5}, {}), std::vector<int>{0});
 }
 
-TEST(AveragePrecision, IsTheMeanThatIsAskedFor) {
+TEST(AveragePrecision, IsTheRequestedMean) {
   // By score: precision 1, 1/2, 2/3, 3/4 at recall 1/4, 1/4, 1/2, 3/4.
   const std::vector<Finding> findings = {{0.7, true}, {0.9, true}, {0.6, true}, {0.8, false}};
   EXPECT_NEAR(AveragePrecision(findings, 4, PrecisionMean::kIntegral), (1 + 2.0 / 3 + 0.75) / 4,
@@ -137,7 +138,7 @@ TEST(AveragePrecision, IsTheMeanThatIsAskedFor) {
   EXPECT_NEAR(AveragePrecision(findings, 4, PrecisionMean::k11Point), (3 + 5 * 0.75) / 11, 1e-12);
 }
 
-TEST(AveragePrecision, IsNoneWithoutObjectsOrFindings) {
+TEST(AveragePrecision, IsZeroWithoutObjectsOrFindings) {
   for (const auto mean :
        {PrecisionMean::kIntegral, PrecisionMean::k11Point, PrecisionMean::kMaxVoc}) {
     EXPECT_EQ(AveragePrecision({}, 3, mean), 0);

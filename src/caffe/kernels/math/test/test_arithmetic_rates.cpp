@@ -9,13 +9,13 @@
 namespace caffe {
 namespace {
 
-TEST(ArithmeticRates, LeaveWhatMayBeRoundedAsItWas) {
+TEST(ArithmeticRates, RestoreTheRoundingSetting) {
   const Tf32 before = library_settings().tf32;
   MeasureArithmetic();
   EXPECT_EQ(library_settings().tf32, before);
 }
 
-TEST(ArithmeticRates, ArePlausibleAndLeaveNoMemoryTaken) {
+TEST(ArithmeticRates, ArePlausibleAndFreeTheirMemory) {
   const bool gpu = Caffe::mode() == Caffe::GPU;
   const int64_t free = gpu ? Caffe::device().free_bytes() : 0;
   const ArithmeticRates rates = MeasureArithmetic();
@@ -29,7 +29,7 @@ TEST(ArithmeticRates, ArePlausibleAndLeaveNoMemoryTaken) {
   }
   EXPECT_GT(rates.memory_bandwidth, 1e7);
   EXPECT_LT(rates.memory_bandwidth, 1e14);
-  // A GPU's libraries keep some memory, far less than the vectors took.
+  // A GPU's libraries keep some memory, but far less than the vectors took.
   if (gpu) {
     EXPECT_GT(Caffe::device().free_bytes(), free - (int64_t{50} << 20));
   }

@@ -24,10 +24,10 @@ class BatchedProducts : public ::testing::Test {
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(BatchedProducts, Types);
 
-TYPED_TEST(BatchedProducts, AreThoseMadeOneByOne) {
+TYPED_TEST(BatchedProducts, EqualSeparateProducts) {
   using Dtype = TypeParam;
   const DeviceContext context = DeviceContext::Current();
-  // Steps leave gaps, and A is the same one for all.
+  // The steps leave gaps, and all products share A.
   const GemmBatch batch{kCount, 0, kK * kN + 2, kM * kN + 3};
   Blob<Dtype> a({kM * kK}), b({static_cast<int>(batch.b_step) * kCount});
   this->Fill(1, &a);
@@ -52,7 +52,7 @@ TYPED_TEST(BatchedProducts, AreThoseMadeOneByOne) {
   }
 }
 
-TYPED_TEST(BatchedProducts, OfNothingAreZero) {
+TYPED_TEST(BatchedProducts, AreZeroForAnInnerSizeOfZero) {
   using Dtype = TypeParam;
   const DeviceContext context = DeviceContext::Current();
   const Blob<Dtype> none({1});

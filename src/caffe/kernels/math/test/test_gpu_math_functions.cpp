@@ -1,4 +1,4 @@
-// Caffe's functions on arrays of a GPU give what those on arrays of the host give.
+// Caffe's math functions give the same results on arrays of a GPU as on arrays of the host.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 template <typename Dtype>
 class GpuMathFunctions : public ::testing::Test {
  protected:
-  static constexpr int kCount = 1003;  // more than a block of threads, and no multiple of one
+  static constexpr int kCount = 1003;  // more than a block of threads, and not a multiple
   using Values = std::vector<Dtype>;
 
   void SetUp() override {
@@ -34,7 +34,8 @@ class GpuMathFunctions : public ::testing::Test {
   }
 
   using Function = std::function<void(const Dtype*, const Dtype*, Dtype*)>;
-  /// Runs `gpu` on a, b and result, all of the GPU, and `cpu` on those of the host.
+  /// Runs `gpu` on a, b and a result in GPU memory and `cpu` on the same in host memory, and
+  /// compares the results.
   static void ExpectSame(const char* name, const Function& gpu, const Function& cpu,
                          bool negative = true, size_t results = kCount) {
     const Values a = Make(1, negative), b = Make(2, negative);
@@ -58,7 +59,7 @@ class GpuMathFunctions : public ::testing::Test {
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(GpuMathFunctions, Types);
 
-TYPED_TEST(GpuMathFunctions, OfEachValueGiveWhatThoseOfTheHostGive) {
+TYPED_TEST(GpuMathFunctions, AgreeWithTheHostElementwise) {
   using T = TypeParam;
   const int n = this->kCount;
   const auto same = [](const auto&... arguments) { GpuMathFunctions<T>::ExpectSame(arguments...); };
@@ -85,7 +86,7 @@ TYPED_TEST(GpuMathFunctions, OfEachValueGiveWhatThoseOfTheHostGive) {
   check_one("fabs", caffe_gpu_fabs<T>, caffe_cpu_fabs<T>, true);
 }
 
-TYPED_TEST(GpuMathFunctions, WithAFactorGiveWhatThoseOfTheHostGive) {
+TYPED_TEST(GpuMathFunctions, AgreeWithTheHostWithAFactor) {
   using T = TypeParam;
   const int n = this->kCount;
   const auto same = [](const auto&... arguments) { GpuMathFunctions<T>::ExpectSame(arguments...); };
@@ -112,7 +113,7 @@ TYPED_TEST(GpuMathFunctions, WithAFactorGiveWhatThoseOfTheHostGive) {
       [=](const T*, const T* b, T* y) { caffe_powx<T>(n, b, T(1.7), y); }, false);
 }
 
-TYPED_TEST(GpuMathFunctions, OfMatricesGiveWhatThoseOfTheHostGive) {
+TYPED_TEST(GpuMathFunctions, AgreeWithTheHostForMatrices) {
   using T = TypeParam;
   const int m = 17, n = 23, k = 31;
   for (const CBLAS_TRANSPOSE ta : {CblasNoTrans, CblasTrans}) {
@@ -135,7 +136,7 @@ TYPED_TEST(GpuMathFunctions, OfMatricesGiveWhatThoseOfTheHostGive) {
   }
 }
 
-TYPED_TEST(GpuMathFunctions, SumsComeToTheHost) {
+TYPED_TEST(GpuMathFunctions, ReturnSumsToTheHost) {
   using T = TypeParam;
   const int n = this->kCount;
   const std::vector<T> a = this->Make(1, true), b = this->Make(2, true);
@@ -149,7 +150,7 @@ TYPED_TEST(GpuMathFunctions, SumsComeToTheHost) {
   EXPECT_NEAR(sum, caffe_cpu_asum<T>(n, a.data()), 1e-2);
 }
 
-TYPED_TEST(GpuMathFunctions, RandomNumbersLieWhereTheyShould) {
+TYPED_TEST(GpuMathFunctions, DrawRandomNumbersInTheirRange) {
   using T = TypeParam;
   const int n = 1000;
   BodyMemory memory(n * sizeof(T));
@@ -164,8 +165,8 @@ TYPED_TEST(GpuMathFunctions, RandomNumbersLieWhereTheyShould) {
   EXPECT_NEAR(caffe_cpu_asum<T>(n, normal.data()) / n, 5, 0.05);
 }
 
-#ifndef LAYRUB_LAUNCH_ON_HOST  // which compiles no .cu files
-TYPED_TEST(GpuMathFunctions, AddAtomicallyInKernelsOfUsers) {
+#ifndef LAYRUB_LAUNCH_ON_HOST  // such builds do not compile .cu files
+TYPED_TEST(GpuMathFunctions, AddAtomicallyInUserKernels) {
   using T = TypeParam;
   std::vector<T> values(1000);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(i);
@@ -177,7 +178,7 @@ TYPED_TEST(GpuMathFunctions, AddAtomicallyInKernelsOfUsers) {
 }
 
 using CublasHandle = GpuMathFunctions<float>;
-TEST_F(CublasHandle, IsThereForFilesOfUsers) {
+TEST_F(CublasHandle, IsAvailableToUserFiles) {
   BodyMemory memory(3 * sizeof(float));
   Put(std::vector<float>{1, 2, 3}, memory.address());
   ScaleByCublas(3, 2, At(memory));

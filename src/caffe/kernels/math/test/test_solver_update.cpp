@@ -11,7 +11,7 @@ namespace caffe {
 namespace kernels {
 namespace {
 
-/// An array where the kernels run.
+/// An array in the memory of the kernels' device.
 template <typename T>
 class Array {
  public:
@@ -48,7 +48,7 @@ TEST(SolverUpdate, StepsWithMomentum) {
   EXPECT_EQ(weight.values(), (std::vector<float>{17, 18}));
 }
 
-TEST(SolverUpdate, StepsWithMomentumInAdvance) {
+TEST(SolverUpdate, LooksAheadByMomentum) {
   const Array<float> gradient({4, 8}), history({1, -2});
   NesterovUpdate(DeviceContext::Current(), 2, 0.25f, 0.5f, gradient.data(), history.data());
   EXPECT_EQ(history.values(), (std::vector<float>{1.5f, 1}));
@@ -69,7 +69,7 @@ TEST(SolverUpdate, DividesByTheRootOfTheMeanOfSquares) {
   EXPECT_EQ(gradient.values(), (std::vector<double>{0.5, 0}));
 }
 
-TEST(SolverUpdate, StepsAsFarAsItsStepsHaveBeen) {
+TEST(SolverUpdate, ScalesByTheRootOfTheMeanOfPastSteps) {
   const Array<double> gradient({4, 0}), squares({0, 0}), steps({1, 0});
   AdaDeltaUpdate(DeviceContext::Current(), 2, 0.25, 0.5, 1.0, gradient.data(), squares.data(),
                  steps.data());
@@ -90,7 +90,7 @@ TEST(SolverUpdate, DividesTheMeanByTheRootOfTheMeanOfSquares) {
   EXPECT_EQ(gradient.values()[1], 0);
 }
 
-TEST(SolverUpdate, ClipsToANormWhereItIsMore) {
+TEST(SolverUpdate, ClipsGradientsOverTheLimit) {
   const DeviceContext context = DeviceContext::Current();
   const Array<double> squares({9, 0, 16}), norm({0}), factor({0}), gradient({3, -4});
   for (const double limit : {5.0, 2.5}) {
@@ -102,7 +102,7 @@ TEST(SolverUpdate, ClipsToANormWhereItIsMore) {
   }
 }
 
-TEST(SolverUpdate, ANormThatIsNotANumberSpoilsNoOtherGradient) {
+TEST(SolverUpdate, DoesNotScaleByANormThatIsNaN) {
   const DeviceContext context = DeviceContext::Current();
   const Array<float> squares({NAN, 1}), norm({0}), factor({0}), gradient({1});
   ClipFactor(context, 2, squares.data(), 5.0f, norm.data(), factor.data());
@@ -125,7 +125,7 @@ TEST(SolverUpdate, SumsSquares) {
   }
 }
 
-/// A parameter with what its updates need.
+/// A parameter and the arrays that its updates need.
 template <typename Dtype>
 struct Parameter {
   int n;
@@ -145,7 +145,7 @@ struct Parameter {
   }
 };
 
-/// All that a solver does to parameter number `index`, by the rule of one of six solvers.
+/// Runs all steps of a solver for parameter `index`, which determines which of six solvers.
 template <typename Dtype>
 void Update(int index, const Parameter<Dtype>& p) {
   const DeviceContext context = DeviceContext::Current();
@@ -181,9 +181,9 @@ class UpdateBatches : public testing::Test {};
 using Precisions = testing::Types<float, double>;
 TYPED_TEST_SUITE(UpdateBatches, Precisions);
 
-TYPED_TEST(UpdateBatches, GiveTheBitsOfAKernelForEachStepInFewerKernels) {
+TYPED_TEST(UpdateBatches, GiveTheBitsOfSeparateStepsInFewerKernels) {
   std::vector<std::unique_ptr<Parameter<TypeParam>>> one_by_one, together;
-  const int sizes[] = {1, 7, 1024, 31, 32, 1025, 100, 0, 17000};  // a CPU's tile has 1,024 values
+  const int sizes[] = {1, 7, 1024, 31, 32, 1025, 100, 0, 17000};  // a CPU tile has 1,024 values
   constexpr int kParameters = 70;
   for (int i = 0; i < kParameters; ++i) {
     one_by_one.push_back(std::make_unique<Parameter<TypeParam>>(sizes[i % 9]));
@@ -203,7 +203,7 @@ TYPED_TEST(UpdateBatches, GiveTheBitsOfAKernelForEachStepInFewerKernels) {
   }
 }
 
-TYPED_TEST(UpdateBatches, AreDoneBeforeAnotherKernelReads) {
+TYPED_TEST(UpdateBatches, RunBeforeTheNextKernel) {
   const DeviceContext context = DeviceContext::Current();
   const Array<TypeParam> gradient({1, 2}), sum({0});
   UpdateBatch<TypeParam> batch;
@@ -212,7 +212,7 @@ TYPED_TEST(UpdateBatches, AreDoneBeforeAnotherKernelReads) {
   EXPECT_EQ(sum.values(), (std::vector<TypeParam>{45}));
 }
 
-TYPED_TEST(UpdateBatches, AreDoneBeforeABlobIsRead) {
+TYPED_TEST(UpdateBatches, RunBeforeABlobIsRead) {
   const DeviceContext context = DeviceContext::Current();
   Blob<TypeParam> blob({2});
   blob.mutable_cpu_data()[0] = blob.mutable_cpu_data()[1] = 8;
@@ -224,7 +224,7 @@ TYPED_TEST(UpdateBatches, AreDoneBeforeABlobIsRead) {
   EXPECT_EQ(blob.cpu_diff()[1], 6);
 }
 
-TYPED_TEST(UpdateBatches, KeepTheOrderOfWhatTouchesTheSameArrays) {
+TYPED_TEST(UpdateBatches, KeepTheOrderOfStepsOnTheSameArrays) {
   const DeviceContext context = DeviceContext::Current();
   const Array<TypeParam> gradient({1, 1}), other({10, 10}), first({0, 0}), second({4, 4});
   UpdateBatch<TypeParam> batch;

@@ -1,4 +1,4 @@
-#include "caffe/layers/test/form_check.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 
 namespace caffe {
 namespace {
@@ -14,11 +14,11 @@ TEST(ReLU, KeepsPositiveValuesAndScalesNegativeOnes) {
   relu.SetUp();
   const double x[] = {-2, 0, 3};
   std::copy_n(x, 3, relu.bottom[0]->mutable_cpu_data());
-  EXPECT_EQ(relu.DiffsOfForm(0), (vector<double>{0.25, 0.5, 3}));
+  EXPECT_EQ(relu.DiffsOfVariant(0), (vector<double>{0.25, 0.5, 3}));
   EXPECT_EQ(relu.outputs, (vector<double>{-0.5, 0, 3}));
 }
 
-TEST(ReLU, KeepsNotANumberAndTamesInfinity) {
+TEST(ReLU, KeepsNaNAndGivesZeroForMinusInfinity) {
   LayerCase relu(kReLU, {{2}}, 1);
   relu.SetUp();
   relu.bottom[0]->mutable_cpu_data()[0] = NAN;
@@ -28,13 +28,13 @@ TEST(ReLU, KeepsNotANumberAndTamesInfinity) {
   EXPECT_EQ(relu.top[0]->cpu_data()[1], 0);
 }
 
-TEST(ReLU, AllFormsGiveTheGradient) {
-  CheckAllForms(kReLU, {{2, 3, 5}}, 1, 3, -1, 0.001);
-  CheckAllForms(kLeaky, {{2, 3, 5}}, 1, 3, -1, 0.001);
+TEST(ReLU, AllVariantsGiveTheGradient) {
+  CheckAllVariants(kReLU, {{2, 3, 5}}, 1, 3, -1, 0.001);
+  CheckAllVariants(kLeaky, {{2, 3, 5}}, 1, 3, -1, 0.001);
 }
 
-TEST(ReLU, OffersNoTopFormForANegativeSlope) {
-  CheckAllForms(kNegative, {{2, 3, 5}}, 1, 2, -1, 0.001);
+TEST(ReLU, OffersNoTopVariantForANegativeSlope) {
+  CheckAllVariants(kNegative, {{2, 3, 5}}, 1, 2, -1, 0.001);
 }
 
 TEST(ReLU, SavesOneBitPerValue) {
@@ -50,17 +50,17 @@ TEST(ReLU, RunsInPlace) {
   CheckInPlace(kNegative, {{2, 3, 5}});
 }
 
-TEST(ReLU, MaskFormIsRightOnManyThreads) {
+TEST(ReLU, MaskVariantIsRightOnManyThreads) {
   LayerCase relu(kReLU, {{300001}}, 1);
   relu.SetUp();
-  EXPECT_EQ(relu.DiffsOfForm(0), relu.DiffsOfForm(1));
+  EXPECT_EQ(relu.DiffsOfVariant(0), relu.DiffsOfVariant(1));
 }
 
-TEST(Sigmoid, AllFormsGiveTheGradient) { CheckAllForms(kSigmoid, {{2, 3, 5}}, 1, 2); }
+TEST(Sigmoid, AllVariantsGiveTheGradient) { CheckAllVariants(kSigmoid, {{2, 3, 5}}, 1, 2); }
 
 TEST(Sigmoid, RunsInPlace) { CheckInPlace(kSigmoid, {{2, 3, 5}}); }
 
-TEST(Sigmoid, IsExactFarFromZeroToo) {
+TEST(Sigmoid, IsAccurateFarFromZero) {
   LayerCase sigmoid(kSigmoid, {{5}}, 1);
   sigmoid.SetUp();
   const double x[] = {0, 2, -800, 800, -30};
@@ -74,7 +74,7 @@ TEST(Sigmoid, IsExactFarFromZeroToo) {
   EXPECT_DOUBLE_EQ(y[4], std::exp(-30.0) / (1 + std::exp(-30.0)));
 }
 
-TEST(TanH, AllFormsGiveTheGradient) { CheckAllForms(kTanH, {{2, 3, 5}}, 1, 2); }
+TEST(TanH, AllVariantsGiveTheGradient) { CheckAllVariants(kTanH, {{2, 3, 5}}, 1, 2); }
 
 TEST(TanH, RunsInPlace) { CheckInPlace(kTanH, {{2, 3, 5}}); }
 

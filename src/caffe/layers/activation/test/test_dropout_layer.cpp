@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -11,7 +11,7 @@ string Dropout(const string& param = "") {
   return "name: 'drop' type: 'Dropout' dropout_param { " + param + " }";
 }
 
-/// A layer set up on x and y, the stream that its forwards draw from being seeded with `seed`.
+/// A layer set up on x and y. Seeds the random stream of its forwards with `seed`.
 shared_ptr<Layer<double>> Seeded(unsigned seed, const string& text, Blob<double>* x,
                                  Blob<double>* y) {
   Caffe::set_random_seed(seed);
@@ -63,7 +63,7 @@ TEST(DropoutLayer, NeighboursAndSuccessivePassesAreIndependent) {
   EXPECT_NEAR(shifted, n / 2, tolerance);
 }
 
-TEST(DropoutLayer, TheRandomStreamDecidesAndLayersDiffer) {
+TEST(DropoutLayer, MasksFollowTheRandomStreamAndDifferBetweenLayers) {
   auto x = RandomBlob({500}, 3);
   Blob<double> y;
   auto first = Seeded(3, Dropout(), x.get(), &y), sibling = Seeded(3, Dropout(), x.get(), &y);
@@ -99,7 +99,7 @@ TEST(DropoutLayer, BackwardDropsWhatForwardDropped) {
   }
 }
 
-TEST(DropoutLayer, AForwardThatRepeatsItselfHasTheMaskOfItsPass) {
+TEST(DropoutLayer, RecomputedForwardUsesTheMaskOfItsPass) {
   auto x = RandomBlob({200}, 5);
   Blob<double> y;
   auto layer = Seeded(5, Dropout(), x.get(), &y);
@@ -120,11 +120,11 @@ TEST(DropoutLayer, AForwardThatRepeatsItselfHasTheMaskOfItsPass) {
   }
 }
 
-TEST(DropoutLayer, NeedsNothingButTheGradientAndRunsInPlace) {
+TEST(DropoutLayer, BackwardReadsOnlyTheTopDiffAndRunsInPlace) {
   auto x = RandomBlob({2, 3, 5}, 6);
   Blob<double> y(x->shape());
   for (int i = 0; i < y.count(); ++i) y.mutable_cpu_diff()[i] = i - 7;
-  // A layer of its own for every pass: each is the first.
+  // Each pass uses a new layer, so that each is the first.
   const auto planned = [&](bool alias_forward, bool alias_backward) {
     auto layer = Seeded(6, Dropout(), x.get(), &y);
     PlannedPass<double> pass(layer.get(), {x.get()}, {&y}, {true});
@@ -147,13 +147,13 @@ TEST(DropoutLayer, NeedsNothingButTheGradientAndRunsInPlace) {
 TEST(DropoutLayer, CopiesOutsideTraining) {
   auto x = RandomBlob({2, 3, 5}, 7);
   Blob<double> y;
-  CheckForms(MakeLayer(Dropout(), TEST).get(), {x.get()}, {&y}, {true}, true);
+  CheckVariants(MakeLayer(Dropout(), TEST).get(), {x.get()}, {&y}, {true}, true);
   auto layer = MakeLayer(Dropout(), TEST);
   layer->SetUp({x.get()}, {&y});
   EXPECT_EQ(Forward(layer.get(), x.get()), DataOf(*x));
 }
 
-TEST(DropoutLayer, ScalesInTestingWhereItDoesNotInTraining) {
+TEST(DropoutLayer, ScalesInTestingIfNotInTraining) {
   auto x = RandomBlob({2, 3, 5}, 7);
   Blob<double> y;
   const string text = Dropout("dropout_ratio: 0.25 scale_train: false");
@@ -162,7 +162,7 @@ TEST(DropoutLayer, ScalesInTestingWhereItDoesNotInTraining) {
   for (int i = 0; i < x->count(); ++i)
     EXPECT_TRUE(dropped[i] == 0 || dropped[i] == x->cpu_data()[i]) << i;
   EXPECT_NE(dropped, DataOf(*x));
-  CheckForms(MakeLayer(text, TEST).get(), {x.get()}, {&y}, {true}, true);
+  CheckVariants(MakeLayer(text, TEST).get(), {x.get()}, {&y}, {true}, true);
   auto tested = MakeLayer(text, TEST);
   tested->SetUp({x.get()}, {&y});
   tested->Forward({x.get()}, {&y});
@@ -174,7 +174,7 @@ TEST(DropoutLayer, ScalesInTestingWhereItDoesNotInTraining) {
   }
 }
 
-TEST(DropoutLayer, DropsInTestingWhereWeightsAreSampled) {
+TEST(DropoutLayer, DropsInTestingIfWeightsAreSampled) {
   auto x = RandomBlob({2, 3, 5}, 7);
   Blob<double> y;
   const string text = Dropout("sample_weights_test: true");
@@ -189,7 +189,7 @@ TEST(DropoutLayer, DropsInTestingWhereWeightsAreSampled) {
   }
 }
 
-TEST(DropoutLayerErrors, RefusesRatiosThatAreNone) {
+TEST(DropoutLayerErrors, RejectsInvalidRatios) {
   Blob<double> x(vector<int>{3}), y;
   for (const char* ratio : {"1", "-0.5", "nan"}) {
     auto layer = MakeLayer(Dropout(string("dropout_ratio: ") + ratio));

@@ -1,7 +1,7 @@
 #include <numeric>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
@@ -27,7 +27,7 @@ TEST(PReLULayer, ScalesNegativeValuesByTheSlopeOfTheirChannel) {
   EXPECT_EQ(DataOf(y), (vector<double>{-0.25, 2, 6, 0, 4, -1.25, 12, 7}));
 }
 
-TEST(PReLULayer, HasASlopeOfAQuarterForEachChannelOrOneForAll) {
+TEST(PReLULayer, StartsWithASlopeOfAQuarterPerChannelOrShared) {
   auto x = RandomBlob({2, 3, 2, 1, 2}, 1);
   Blob<double> y;
   auto each = MakeLayer("type: 'PReLU'"), shared = MakeLayer(PReLU(kShared));
@@ -40,31 +40,31 @@ TEST(PReLULayer, HasASlopeOfAQuarterForEachChannelOrOneForAll) {
   EXPECT_FLOAT_EQ(shared->blobs()[0]->cpu_data()[0], 0.2f);
 }
 
-TEST(PReLULayer, GradientsOfEveryFormAgreeWithDifferences) {
+TEST(PReLULayer, EveryVariantGivesTheGradient) {
   for (const char* param : {"", kSpread, kShared}) {
     for (const vector<int>& shape : {vector<int>{2, 3, 2, 2}, vector<int>{4, 3}}) {
-      for (int form = -1; form < 2; ++form) {
+      for (int variant = -1; variant < 2; ++variant) {
         auto x = RandomBlob(shape, 2);
         Blob<double> y;
         GradientChecker<double> checker(1e-4, 1e-6, 1701, 0., 0.001);
-        checker.set_form(form);
+        checker.set_variant(variant);
         checker.CheckGradientExhaustive(MakeLayer(PReLU(param)).get(), {x.get()}, {&y});
       }
     }
   }
 }
 
-TEST(PReLULayer, AllFormsGiveTheSameBitsInPlaceToo) {
+TEST(PReLULayer, AllVariantsGiveTheSameBitsInPlaceToo) {
   for (const char* param : {kSpread, kShared}) {
     for (const vector<int>& shape : {vector<int>{2, 3, 20}, vector<int>{5, 3}}) {
       auto x = RandomBlob(shape, 3);
       x->mutable_cpu_data()[1] = 0;
       Blob<double> y;
-      CheckForms(MakeLayer(PReLU(param)).get(), {x.get()}, {&y}, {true}, true);
-      CheckForms(MakeLayer(PReLU(param)).get(), {x.get()}, {&y}, {false}, true);
+      CheckVariants(MakeLayer(PReLU(param)).get(), {x.get()}, {&y}, {true}, true);
+      CheckVariants(MakeLayer(PReLU(param)).get(), {x.get()}, {&y}, {false}, true);
       auto fixed = MakeLayer(PReLU(param));
       fixed->set_param_propagate_down(0, false);
-      CheckForms(fixed.get(), {x.get()}, {&y}, {true}, true);
+      CheckVariants(fixed.get(), {x.get()}, {&y}, {true}, true);
     }
   }
 }
@@ -74,15 +74,15 @@ TEST(PReLULayer, DeclaresOnlyTheGradientsThatAreWanted) {
   Blob<double> y;
   auto layer = MakeLayer(PReLU(kShared));
   layer->SetUp({x.get()}, {&y});
-  for (const OperandForm& form : layer->Traits({x.get()}, {&y}, {false}).backward) {
-    EXPECT_EQ(form.writes, vector<Operand>{ParamDiff(0)});
-    EXPECT_EQ(std::count(form.reads.begin(), form.reads.end(), ParamData(0)), 0);
-    EXPECT_EQ(form.scratch_bytes, 2 * 8);
+  for (const OperandVariant& variant : layer->Traits({x.get()}, {&y}, {false}).backward) {
+    EXPECT_EQ(variant.writes, vector<Operand>{ParamDiff(0)});
+    EXPECT_EQ(std::count(variant.reads.begin(), variant.reads.end(), ParamData(0)), 0);
+    EXPECT_EQ(variant.workspace_bytes, 2 * 8);
   }
   layer->set_param_propagate_down(0, false);
-  for (const OperandForm& form : layer->Traits({x.get()}, {&y}, {true}).backward) {
-    EXPECT_EQ(form.writes, vector<Operand>{BottomDiff(0)});
-    EXPECT_EQ(form.scratch_bytes, 0);
+  for (const OperandVariant& variant : layer->Traits({x.get()}, {&y}, {true}).backward) {
+    EXPECT_EQ(variant.writes, vector<Operand>{BottomDiff(0)});
+    EXPECT_EQ(variant.workspace_bytes, 0);
   }
   EXPECT_TRUE(layer->Traits({x.get()}, {&y}, {false}).backward.empty());
 }

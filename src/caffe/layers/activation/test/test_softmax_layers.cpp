@@ -1,5 +1,5 @@
 #include "caffe/layers/softmax_loss_layer.hpp"
-#include "caffe/layers/test/form_check.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -28,9 +28,9 @@ TEST(Softmax, SumsToOneAndKeepsOrder) {
   for (int p : {0, 1, 6, 7}) EXPECT_NEAR(y[p] + y[p + 2] + y[p + 4], 1, 1e-12);
 }
 
-TEST(Softmax, AllFormsGiveTheGradient) {
-  CheckAllForms("type: 'Softmax'", {{2, 4, 3}}, 1, 2);
-  CheckAllForms("type: 'Softmax' softmax_param { axis: -1 }", {{2, 4, 3}}, 1, 2);
+TEST(Softmax, AllVariantsGiveTheGradient) {
+  CheckAllVariants("type: 'Softmax'", {{2, 4, 3}}, 1, 2);
+  CheckAllVariants("type: 'Softmax' softmax_param { axis: -1 }", {{2, 4, 3}}, 1, 2);
   CheckInPlace("type: 'Softmax'", {{2, 4, 3}});
 }
 
@@ -48,18 +48,18 @@ TEST(SoftmaxWithLoss, IsTheMeanOfTheNegativeLogs) {
   EXPECT_DOUBLE_EQ(loss.top[1]->cpu_data()[0], 1. / 3);
 }
 
-TEST(SoftmaxWithLoss, AllFormsGiveTheGradient) {
+TEST(SoftmaxWithLoss, AllVariantsGiveTheGradient) {
   for (int tops : {1, 2}) {
-    for (int form = -1; form < 2; ++form) {
+    for (int variant = -1; variant < 2; ++variant) {
       LayerCase loss(Loss(kIgnore), kShapes, tops);
       SetLabels(&loss);
       loss.SetUp();
       ASSERT_EQ(loss.layer->Traits(loss.bottom, loss.top, {true, false}).backward.size(), 2u);
       GradientChecker<double> checker(1e-4, 1e-6);
-      checker.set_form(form);
+      checker.set_variant(variant);
       checker.CheckGradientSingle(loss.layer.get(), loss.bottom, loss.top, 0, 0, 0);
-      if (form < 1) continue;
-      EXPECT_EQ(loss.DiffsOfForm(0, {true, false}), loss.DiffsOfForm(1, {true, false}));
+      if (variant < 1) continue;
+      EXPECT_EQ(loss.DiffsOfVariant(0, {true, false}), loss.DiffsOfVariant(1, {true, false}));
     }
   }
 }
@@ -68,9 +68,9 @@ TEST(SoftmaxWithLoss, LossDoesNotDependOnWhatIsSaved) {
   LayerCase saved(Loss(kIgnore), kShapes, 1);
   SetLabels(&saved);
   saved.SetUp();
-  saved.DiffsOfForm(0, {true, false});
+  saved.DiffsOfVariant(0, {true, false});
   const vector<double> with_prob = saved.outputs;
-  saved.DiffsOfForm(1, {true, false});
+  saved.DiffsOfVariant(1, {true, false});
   EXPECT_EQ(saved.outputs, with_prob);
 }
 
@@ -125,32 +125,32 @@ TEST(SoftmaxWithLoss, WeighsPositionsByTheirClass) {
   EXPECT_NEAR(sum, expected, 1e-12);
 }
 
-TEST(SoftmaxWithLoss, OfWeightedClassesAllFormsGiveTheGradient) {
-  for (int form = -1; form < 2; ++form) {
+TEST(SoftmaxWithLoss, AllVariantsGiveTheGradientOfWeightedClasses) {
+  for (int variant = -1; variant < 2; ++variant) {
     LayerCase loss(Loss(kWeighted), kShapes, 1);
     SetLabels(&loss);
     loss.SetUp();
     GradientChecker<double> checker(1e-4, 1e-6);
-    checker.set_form(form);
+    checker.set_variant(variant);
     checker.CheckGradientSingle(loss.layer.get(), loss.bottom, loss.top, 0, 0, 0);
   }
 }
 
-TEST(SoftmaxWithLoss, OfIgnoredLabelsOnlyIsZero) {
+TEST(SoftmaxWithLoss, IsZeroIfAllLabelsAreIgnored) {
   LayerCase loss(Loss(kIgnore), {{2, 3}, {2}}, 1);
   loss.bottom[1]->mutable_cpu_data()[0] = loss.bottom[1]->mutable_cpu_data()[1] = 255;
   loss.SetUp();
   EXPECT_EQ(loss.layer->Forward(loss.bottom, loss.top), 0);
-  EXPECT_EQ(loss.DiffsOfForm(0, {true, false}), vector<double>(6, 0));
+  EXPECT_EQ(loss.DiffsOfVariant(0, {true, false}), vector<double>(6, 0));
 }
 
-TEST(SoftmaxWithLoss, TakesNoForcedGradientOfLabels) {
+TEST(SoftmaxWithLoss, LabelsGetNoGradientEvenIfForced) {
   SoftmaxWithLossLayer<float> loss{ParseLayer(Loss())};
   EXPECT_TRUE(loss.AllowForceBackward(0));
   EXPECT_FALSE(loss.AllowForceBackward(1));
 }
 
-TEST(SoftmaxWithLossErrors, WantsAWeightForEachClass) {
+TEST(SoftmaxWithLossErrors, RequiresAWeightForEachClass) {
   LayerCase loss(Loss("loss_param { weight_by_label_freqs: true class_weighting: 1 }"),
                  {{2, 3}, {2}}, 1);
   EXPECT_ERROR(loss.SetUp(),

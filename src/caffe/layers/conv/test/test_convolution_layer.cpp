@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
@@ -95,7 +95,7 @@ vector<vector<double>> VolumeOf(const string& type, const string& param) {
           vector<double>(y.cpu_data(), y.cpu_data() + y.count())};
 }
 
-TEST(Convolution, KernelShapesOfForksAreCaffesSizesForEachAxis) {
+TEST(Convolution, KernelShapeOfForksGivesOneSizePerAxis) {
   const string shapes =
       "kernel_shape { dim: 1 dim: 3 dim: 2 } stride_shape { dim: 1 dim: 2 dim: 2 } "
       "pad_shape { dim: 0 dim: 1 dim: 0 }";
@@ -112,23 +112,23 @@ TEST(Convolution, KernelShapesOfForksAreCaffesSizesForEachAxis) {
             VolumeOf("Convolution", "kernel_size: 4 kernel_size: 3 kernel_size: 3"));
 }
 
-TEST(Convolution, DeathOnKernelShapesThatContradict) {
+TEST(Convolution, RejectsContradictingKernelShapes) {
   // (No structured binding: clang 14 lets no lambda capture one.)
   for (const std::pair<string, string>& each : vector<std::pair<string, string>>{
            {"kernel_shape { dim: 3 dim: 3 }", "kernel_shape has 2 values, and the input 3"},
            {"kernel_shape { dim: 3 dim: 3 dim: 3 } stride_shape { dim: 1 }",
             "stride_shape has 1 values, and the input 3"},
            {"kernel_shape { dim: 3 dim: 3 dim: 3 } stride: 2",
-            "beside kernel_shape it is stride_shape that counts, and stride says something else"},
+            "with kernel_shape, stride_shape is used, but stride differs from it"},
            {"kernel_shape { dim: 3 dim: 3 dim: 3 } kernel_size: 2",
-            "it is kernel_shape that counts, and kernel_size says something else"},
+            "kernel_shape is used, but kernel_size differs from it"},
            {"kernel_shape { dim: 3 dim: 0 dim: 3 }", "kernel_shape of spatial dimension 1 is"},
            {"kernel_shape { dim: 3 dim: 3 dim: 4294967296 }",
             "kernel_shape of spatial dimension 2 is"},
            {"kernel_shape { dim: 3 dim: 3 dim: 3 } pad_shape { dim: 0 dim: 0 dim: -1 }",
             "pad_shape of spatial dimension 2 is"},
            {"kernel_size: 3 pad_shape { dim: 1 dim: 1 dim: 1 }",
-            "stride_shape and pad_shape go with kernel_shape"}})
+            "stride_shape and pad_shape need a kernel_shape"}})
     EXPECT_ERROR(VolumeOf("NdConvolution", each.first), "Layer conv: .*" + each.second);
 }
 
@@ -150,7 +150,7 @@ TEST(ConvolutionLayer, TakesKernelPerAxisAndAnyNumberOfAxes) {
   EXPECT_EQ(y.shape(), (vector<int>{2, 3, 4}));
 }
 
-TEST(ConvolutionLayer, GradientsAgreeWithDifferences) {
+TEST(ConvolutionLayer, GivesTheGradient) {
   for (const char* param :
        {"kernel_size: 3 stride: 2 pad: 1 group: 2", "kernel_size: 1", "kernel_size: 2 dilation: 2",
         "kernel_size: 2 force_nd_im2col: true bias_term: false"}) {
@@ -158,7 +158,7 @@ TEST(ConvolutionLayer, GradientsAgreeWithDifferences) {
     Blob<double> y;
     GradientChecker<double> checker(1e-2, 1e-6);
     checker.CheckGradientExhaustive(MakeLayer(Conv(param)).get(), {x.get()}, {&y});
-    checker.set_form(0);
+    checker.set_variant(0);
     checker.CheckGradient(MakeLayer(Conv(param)).get(), {x.get()}, {&y});
   }
   auto volume = RandomBlob({1, 2, 3, 3, 2}, 4), wide = RandomBlob({1, 4, 3, 3}, 5);
@@ -170,30 +170,30 @@ TEST(ConvolutionLayer, GradientsAgreeWithDifferences) {
                      {&y});
 }
 
-TEST(ConvolutionLayer, TouchesWhatItDeclaresAndMayAliasAsDeclared) {
+TEST(ConvolutionLayer, TouchesOnlyDeclaredOperandsAndMayAliasAsDeclared) {
   auto a = RandomBlob({2, 2, 4, 3}, 5), b = RandomBlob({2, 2, 4, 3}, 6);
   Blob<double> y, z;
   const string text = Conv("kernel_size: 3 pad: 1");
-  CheckForms(MakeLayer(text).get(), {a.get(), b.get()}, {&y, &z}, {true, true}, false);
-  CheckForms(MakeLayer(text).get(), {a.get(), b.get()}, {&y, &z}, {false, true}, false);
+  CheckVariants(MakeLayer(text).get(), {a.get(), b.get()}, {&y, &z}, {true, true}, false);
+  CheckVariants(MakeLayer(text).get(), {a.get(), b.get()}, {&y, &z}, {false, true}, false);
   auto fixed = MakeLayer(Conv("kernel_size: 1"));
   fixed->set_param_propagate_down(0, false);
-  CheckForms(fixed.get(), {a.get()}, {&y}, {true}, false);
+  CheckVariants(fixed.get(), {a.get()}, {&y}, {true}, false);
 }
 
 TEST(ConvolutionLayer, NeedsOneColumnMatrixOfOneGroupOrNoWorkspace) {
-  if (DeviceContext::Current().launch) GTEST_SKIP() << "A GPU's library has workspaces of its own.";
+  if (DeviceContext::Current().launch) GTEST_SKIP() << "A GPU's library has algorithms of its own.";
   auto x = RandomBlob({2, 6, 7, 5}, 7);
   Blob<double> y;
   auto layer = MakeLayer(Conv("kernel_size: 3 group: 2"));
   layer->SetUp({x.get()}, {&y});
   const MemoryTraits traits = layer->Traits({x.get()}, {&y}, {true});
-  EXPECT_EQ(DirectWorkspace(traits.forward).bytes, 3 * 9 * 15 * 8);
-  EXPECT_EQ(DirectWorkspace(traits.backward[0]).bytes, 3 * 9 * 15 * 8);
+  EXPECT_EQ(DirectAlgorithm(traits.forward).bytes, 3 * 9 * 15 * 8);
+  EXPECT_EQ(DirectAlgorithm(traits.backward[0]).bytes, 3 * 9 * 15 * 8);
   EXPECT_EQ(traits.forward.flops, 2.0 * 2 * 4 * 15 * 3 * 9);
   layer = MakeLayer(Conv("kernel_size: 1"));
   layer->SetUp({x.get()}, {&y});
-  EXPECT_EQ(DirectWorkspace(layer->Traits({x.get()}, {&y}, {true}).forward).bytes, 0);
+  EXPECT_EQ(DirectAlgorithm(layer->Traits({x.get()}, {&y}, {true}).forward).bytes, 0);
 }
 
 TEST(ConvolutionLayer, BackwardWithoutDataGradientDoesNotReadWeights) {

@@ -2,8 +2,8 @@
 
 #include <numeric>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
@@ -72,7 +72,8 @@ TEST(DeconvolutionLayer, EnlargesWithBilinearWeights) {
   layer->SetUp({x.get()}, {&y});
   layer->Forward({x.get()}, {&y});
   ASSERT_EQ(y.shape(), (vector<int>{1, 2, 2, 6}));
-  // Between two values lie 3/4 and 1/4 of them; only 3/4 of the one row reaches a row of the top.
+  // Between two values, 3/4 of one and 1/4 of the other. Only 3/4 of the single row reaches a row
+  // of the top.
   const vector<double> row = {0.75, 1.25, 1.75, 2.5, 3.5, 3};
   for (int i = 0; i < 6; ++i) {
     EXPECT_DOUBLE_EQ(y.data_at(0, 0, 0, i), 0.75 * row[i]);
@@ -80,7 +81,7 @@ TEST(DeconvolutionLayer, EnlargesWithBilinearWeights) {
   }
 }
 
-TEST(DeconvolutionLayer, GradientsAgreeWithDifferences) {
+TEST(DeconvolutionLayer, GivesTheGradient) {
   for (const char* param :
        {"kernel_size: 3 stride: 2 pad: 1 group: 2", "kernel_size: 1", "kernel_size: 2 dilation: 2",
         "kernel_size: 2 force_nd_im2col: true bias_term: false"}) {
@@ -88,7 +89,7 @@ TEST(DeconvolutionLayer, GradientsAgreeWithDifferences) {
     Blob<double> y;
     GradientChecker<double> checker(1e-2, 1e-6);
     checker.CheckGradientExhaustive(MakeLayer(Deconv(param)).get(), {x.get()}, {&y});
-    checker.set_form(0);
+    checker.set_variant(0);
     checker.CheckGradient(MakeLayer(Deconv(param)).get(), {x.get()}, {&y});
   }
   auto volume = RandomBlob({1, 2, 2, 2, 2}, 4);
@@ -97,30 +98,30 @@ TEST(DeconvolutionLayer, GradientsAgreeWithDifferences) {
       .CheckGradient(MakeLayer(Deconv("kernel_size: 2 stride: 2")).get(), {volume.get()}, {&y});
 }
 
-TEST(DeconvolutionLayer, TouchesWhatItDeclaresAndMayAliasAsDeclared) {
+TEST(DeconvolutionLayer, TouchesOnlyDeclaredOperandsAndMayAliasAsDeclared) {
   auto a = RandomBlob({2, 2, 3, 3}, 5), b = RandomBlob({2, 2, 3, 3}, 6);
   Blob<double> y, z;
   const string text = Deconv("kernel_size: 3 pad: 1 stride: 2");
-  CheckForms(MakeLayer(text).get(), {a.get(), b.get()}, {&y, &z}, {true, true}, false);
-  CheckForms(MakeLayer(text).get(), {a.get(), b.get()}, {&y, &z}, {false, true}, false);
+  CheckVariants(MakeLayer(text).get(), {a.get(), b.get()}, {&y, &z}, {true, true}, false);
+  CheckVariants(MakeLayer(text).get(), {a.get(), b.get()}, {&y, &z}, {false, true}, false);
   auto fixed = MakeLayer(Deconv("kernel_size: 1"));
   fixed->set_param_propagate_down(0, false);
-  CheckForms(fixed.get(), {a.get()}, {&y}, {true}, false);
+  CheckVariants(fixed.get(), {a.get()}, {&y}, {true}, false);
 }
 
 TEST(DeconvolutionLayer, NeedsOneColumnMatrixOfOneGroupOrNoWorkspace) {
-  if (DeviceContext::Current().launch) GTEST_SKIP() << "A GPU's library has workspaces of its own.";
+  if (DeviceContext::Current().launch) GTEST_SKIP() << "A GPU's library has algorithms of its own.";
   auto x = RandomBlob({2, 6, 3, 5}, 7);
   Blob<double> y;
   auto layer = MakeLayer(Deconv("kernel_size: 3 group: 2"));
   layer->SetUp({x.get()}, {&y});
   const MemoryTraits traits = layer->Traits({x.get()}, {&y}, {true});
-  EXPECT_EQ(DirectWorkspace(traits.forward).bytes, 2 * 9 * 15 * 8);
-  EXPECT_EQ(DirectWorkspace(traits.backward[0]).bytes, 2 * 9 * 15 * 8);
+  EXPECT_EQ(DirectAlgorithm(traits.forward).bytes, 2 * 9 * 15 * 8);
+  EXPECT_EQ(DirectAlgorithm(traits.backward[0]).bytes, 2 * 9 * 15 * 8);
   EXPECT_EQ(traits.forward.flops, 2.0 * 2 * 6 * 15 * 2 * 9);
   layer = MakeLayer(Deconv("kernel_size: 1"));
   layer->SetUp({x.get()}, {&y});
-  EXPECT_EQ(DirectWorkspace(layer->Traits({x.get()}, {&y}, {true}).forward).bytes, 0);
+  EXPECT_EQ(DirectAlgorithm(layer->Traits({x.get()}, {&y}, {true}).forward).bytes, 0);
 }
 
 TEST(DeconvolutionLayerErrors, BadParametersNameTheLayer) {

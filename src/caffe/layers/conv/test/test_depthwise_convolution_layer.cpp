@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
@@ -55,13 +55,13 @@ TEST_P(DepthwiseConvolution, HasTheGradientOfItsForward) {
   auto x = RandomBlob({2, 3, 5, 4}, 3);
   Blob<double> y;
   auto layer = MakeLayer(Conv(GetParam(), "pad: 1 stride: 2"));
-  CheckForms(layer.get(), {x.get()}, {&y}, {true}, false);
+  CheckVariants(layer.get(), {x.get()}, {&y}, {true}, false);
   GradientChecker<double> checker(1e-3, 1e-4);
   checker.CheckGradientExhaustive(MakeLayer(Conv(GetParam(), "pad: 1 stride: 2")).get(), {x.get()},
                                   {&y});
 }
 
-TEST_P(DepthwiseConvolution, DeathOnAnotherNumberOfGroups) {
+TEST_P(DepthwiseConvolution, RejectsAnotherNumberOfGroups) {
   auto x = RandomBlob({1, 3, 5, 5}, 4);
   Blob<double> y;
   EXPECT_ERROR(MakeLayer(Conv(GetParam(), "group: 1"))->SetUp({x.get()}, {&y}),

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "caffe/layers/test/form_check.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/util/db.hpp"
 
@@ -72,7 +72,7 @@ class AnnotatedDataLayerTest : public testing::Test {
 
 const vector<double> kNone(8, -1);
 
-TEST_F(AnnotatedDataLayerTest, GivesTheObjectsOfEachItemAndRowsOfNone) {
+TEST_F(AnnotatedDataLayerTest, GivesTheObjectsOfEachItemAndMarksUnusedRows) {
   Write({Record({}), Record({{2, 0.25f, 0.5f, 0.75f, 1}, {1, 0, 0, 0.5f, 0.5f}})});
   LayerCase layer(Layer(4), {}, 2);
   layer.SetUp();
@@ -88,7 +88,7 @@ TEST_F(AnnotatedDataLayerTest, GivesTheObjectsOfEachItemAndRowsOfNone) {
   EXPECT_EQ(Rows(*layer.top[1]), rows);
 }
 
-TEST_F(AnnotatedDataLayerTest, RowsDoubleWhereABatchHasMoreObjects) {
+TEST_F(AnnotatedDataLayerTest, DoublesItsRowsIfABatchHasMoreObjects) {
   Write({Record({}), Record(vector<Box>(17, {1, 0, 0, 1, 1})), Record({})});
   LayerCase layer(Layer(1), {}, 2);
   layer.SetUp();
@@ -101,7 +101,7 @@ TEST_F(AnnotatedDataLayerTest, RowsDoubleWhereABatchHasMoreObjects) {
   EXPECT_EQ(Rows(*layer.top[1]), vector<vector<double>>(32, kNone));
 }
 
-TEST_F(AnnotatedDataLayerTest, BoxesAreCutOffAtTheImage) {
+TEST_F(AnnotatedDataLayerTest, ClipsBoxesToTheImage) {
   Write({Record({{1, -0.25f, 0.5f, 0.5f, 1.25f}, {2, 0.5f, 0, 0.5f, 1}, {3, 12, 4, 20, 8}})});
   LayerCase layer(Layer(1), {}, 2);
   layer.SetUp();
@@ -111,7 +111,7 @@ TEST_F(AnnotatedDataLayerTest, BoxesAreCutOffAtTheImage) {
   EXPECT_EQ(Rows(*layer.top[1])[1], kNone);
 }
 
-TEST_F(AnnotatedDataLayerTest, SharesRecordsAmongSolversThatTrain) {
+TEST_F(AnnotatedDataLayerTest, DividesRecordsAmongTrainingSolvers) {
   vector<string> records;
   for (int label = 1; label <= 6; ++label) records.push_back(Record({{label, 0, 0, 1, 1}}));
   Write(records);
@@ -156,7 +156,7 @@ TEST_F(AnnotatedDataLayerTest, OneSeedGivesOneSequence) {
   EXPECT_NE(first, run(2));
 }
 
-TEST_F(AnnotatedDataLayerTest, GoesOnWithTheRowsThatItHad) {
+TEST_F(AnnotatedDataLayerTest, ResumesWithTheSameNumberOfRows) {
   Write({Record(vector<Box>(17, {1, 0, 0, 1, 1})), Record({}), Record({}), Record({})});
   LayerProgress progress;
   {
@@ -193,7 +193,7 @@ TEST_F(AnnotatedDataLayerTest, MirroringTurnsBoxesWithTheImage) {
   EXPECT_LT(mirrored, 28);
 }
 
-TEST_F(AnnotatedDataLayerTest, CropsInTheMiddleWhereItTests) {
+TEST_F(AnnotatedDataLayerTest, CropsInTheMiddleInTheTestPhase) {
   Write({Record({{1, 0, 0, 0.5f, 0.5f}, {2, 0, 0, 0.25f, 0.25f}})});
   LayerCase layer(Layer(2, "crop_h: 4 crop_w: 6", "", "TEST"), {}, 2);
   layer.SetUp();
@@ -218,8 +218,8 @@ TEST_F(AnnotatedDataLayerTest, PaddingMovesBoxesInwards) {
   EXPECT_EQ(Rows(*layer.top[1])[0], (vector<double>{0, 1, 0, 0.25, 0, 0.75, 1, 0}));
 }
 
-/// What is in the box stays in it, wherever the changes put it: the image is 200 inside of the only
-/// object, 0 elsewhere.
+/// The contents of a box stay in it, whatever the transformations: the image is 200 inside the only
+/// object and 0 elsewhere.
 TEST_F(AnnotatedDataLayerTest, BoxesStayWithTheirPixels) {
   AnnotatedDatum record;
   CHECK(record.ParseFromString(Record({{1, 0.25f, 0.375f, 0.75f, 0.625f}})));
@@ -240,7 +240,7 @@ TEST_F(AnnotatedDataLayerTest, BoxesStayWithTheirPixels) {
     if (row[0] < 0) continue;
     ++objects;
     const double* image = layer.top[0]->cpu_data() + static_cast<int>(row[0]) * 32 * 32;
-    // Where a pixel lies on a side of the box, either may be.
+    // A pixel on a side of the box may have either value.
     const double margin = 1.0 / 32;
     for (int y = 0; y < 32; ++y) {
       for (int x = 0; x < 32; ++x) {
@@ -257,7 +257,7 @@ TEST_F(AnnotatedDataLayerTest, BoxesStayWithTheirPixels) {
   EXPECT_GT(objects, 16);
 }
 
-TEST_F(AnnotatedDataLayerTest, BadRecordsAndParametersAreNamed) {
+TEST_F(AnnotatedDataLayerTest, NamesBadRecordsAndParameters) {
   Write({Record({{4, 0.5f, 0, 0.25f, 1}}), "no record"});
   const auto fails = [](const string& param, const char* why) {
     EXPECT_ERROR(
@@ -279,10 +279,10 @@ TEST_F(AnnotatedDataLayerTest, BadRecordsAndParametersAreNamed) {
   fails(Layer(1, "crop_h: 9"), "crop_h and crop_w must be set together");
   std::filesystem::remove_all(source_);
   Write({"no record"});
-  fails(Layer(1), "the record with key 'key0' is no AnnotatedDatum");
+  fails(Layer(1), "the record with key 'key0' is not an AnnotatedDatum");
 }
 
-TEST_F(AnnotatedDataLayerTest, TakesRecordsWhoseLabelsAreInTheLabelMap) {
+TEST_F(AnnotatedDataLayerTest, AcceptsRecordsWhoseLabelsAreInTheLabelMap) {
   const string map = source_ + ".labels";
   std::ofstream(map) << "item { name: 'none' label: 0 } item { name: 'cat' label: 3 }";
   Write({Record({{3, 0, 0, 1, 1}})});
@@ -293,7 +293,7 @@ TEST_F(AnnotatedDataLayerTest, TakesRecordsWhoseLabelsAreInTheLabelMap) {
   std::filesystem::remove(map);
 }
 
-TEST_F(AnnotatedDataLayerTest, LabelMapsAndTypesThatDoNotFitAreNamed) {
+TEST_F(AnnotatedDataLayerTest, RejectsBadLabelMapsAndTypes) {
   const string map = source_ + ".labels";
   AnnotatedDatum record;
   CHECK(record.ParseFromString(Record({{4, 0, 0, 1, 1}})));

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <set>
 
-#include "caffe/layers/test/form_check.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
@@ -33,7 +33,7 @@ Datum Image(int label, int height) {
 class DataLayerTest : public testing::TestWithParam<const char*> {
  protected:
   DataLayerTest() : source_(testing::TempDir() + "data_layer_" + std::to_string(getpid())) {
-    std::filesystem::remove_all(source_);  // left by a test that died, with the same number
+    std::filesystem::remove_all(source_);  // left by a crashed test with the same process id
   }
   ~DataLayerTest() { std::filesystem::remove_all(source_); }
 
@@ -75,7 +75,7 @@ class DataLayerTest : public testing::TestWithParam<const char*> {
   string source_;
 };
 
-TEST_P(DataLayerTest, ReadsRecordsInOrderAndAgain) {
+TEST_P(DataLayerTest, ReadsRecordsInOrderOverAndOver) {
   WriteImages(vector<int>(5, 4));
   for (const char* prefetch : {"1", "4"}) {
     LayerCase layer(Layer(string("batch_size: 3 prefetch: ") + prefetch), {}, 2);
@@ -123,7 +123,7 @@ TEST_P(DataLayerTest, TransformsAndWorksWithoutLabels) {
 }
 
 #ifdef USE_OPENCV
-TEST_P(DataLayerTest, DecodesImagesWithTheirChannelsOrThoseAskedFor) {
+TEST_P(DataLayerTest, DecodesImagesWithTheirOwnOrTheRequestedChannels) {
   const cv::Mat image(4, 3, CV_8UC3, cv::Scalar(10, 20, 30));
   vector<uchar> bytes;
   ASSERT_TRUE(cv::imencode(".png", image, bytes));
@@ -168,7 +168,7 @@ TEST_P(DataLayerTest, SkipsAtRandomAtTheStart) {
   EXPECT_LT(*starts.rbegin(), 5);
 }
 
-TEST_P(DataLayerTest, SharesRecordsAmongSolvers) {
+TEST_P(DataLayerTest, DividesRecordsAmongSolvers) {
   WriteImages(vector<int>(6, 4));
   Caffe::set_solver_count(3);
   Caffe::set_solver_rank(1);
@@ -195,12 +195,12 @@ TEST_P(DataLayerTest, NamesLayerAndSourceInErrors) {
     ExpectError(string("batch_size: 1 prefetch: ") + prefetch, "Layer data: prefetch must be");
 }
 
-TEST_P(DataLayerTest, RefusesARecordThatIsNoImage) {
+TEST_P(DataLayerTest, RejectsARecordThatIsNoImage) {
   Write({"\xff\xff\xff"});
-  ExpectError("batch_size: 1", "Layer data \\(source .*key0' is no Datum");
+  ExpectError("batch_size: 1", "Layer data \\(source .*key0' is not a Datum");
 }
 
-/// Two labels for each record, as users of Caffe have it: their own set-up on the open database.
+/// Reads two labels per record, as users of Caffe do: with its own set-up on the open database.
 class TwoLabelsLayer : public DataLayer<double> {
  public:
   using DataLayer<double>::DataLayer;
@@ -251,7 +251,7 @@ vector<const char*> Backends() {
 }
 
 #ifdef USE_LMDB
-TEST_P(DataLayerTest, ADatabaseCutOffUnderTheReadingThreadEndsTheProgramInASentence) {
+TEST_P(DataLayerTest, TruncatedDatabaseEndsTheProgramWithAMessage) {
   if (GetParam() != string("lmdb")) GTEST_SKIP() << "LevelDB's files are not mapped to be read";
   WriteImages(vector<int>(20, 400));
   EXPECT_EXIT(
@@ -262,7 +262,7 @@ TEST_P(DataLayerTest, ADatabaseCutOffUnderTheReadingThreadEndsTheProgramInASente
         std::filesystem::resize_file(source_ + "/data.mdb", 0);
         Labels(&layer, 20);
       },
-      // A process of its own may have a folder of its own.
+      // The child process may have another folder.
       testing::ExitedWithCode(1), "data_layer_[0-9]+ (was cut off|is damaged)");
 }
 #endif

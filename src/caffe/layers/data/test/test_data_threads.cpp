@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "caffe/layers/base_data_layer.hpp"
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/io.hpp"
 
@@ -23,7 +23,7 @@ constexpr char kBackend[] = "lmdb";
 constexpr char kBackend[] = "leveldb";
 #endif
 
-/// Image i, of another size and with other work to decode it than the others.
+/// Image i. Each has another size and takes other work to decode.
 vector<uchar> Encoded(int i) {
   cv::Mat image(40 + 7 * (i % 5), 200 - 30 * (i % 4), CV_8UC3);
   cv::RNG random(static_cast<uint64>(i) + 1);
@@ -133,7 +133,7 @@ class DataThreads : public testing::Test {
     EXPECT_NE(one[0], one[2]);
     for (int threads : {2, 3, 8, 30}) EXPECT_EQ(Batches(layer, threads), one) << threads;
   }
-  /// The error that the third forward throws, or one before it.
+  /// The error that one of the first three forwards throws.
   static string Error(const string& layer, int threads) {
     Caffe::set_throw_on_error(true);
     string message;
@@ -152,11 +152,11 @@ class DataThreads : public testing::Test {
 
 constexpr char kCrops[] = "transform_param { crop_size: 32 mirror: true scale: 0.5 mean_value: 7 }";
 
-TEST_F(DataThreads, ADatabaseOfJpegsComesOutTheSame) {
+TEST_F(DataThreads, AnyNumberOfThreadsReadsJpegsAlike) {
   ExpectSameWithAnyThreads(Database("pictures", kCrops));
 }
 
-TEST_F(DataThreads, SoDoesOneWhoseImagesAreChangedAtRandom) {
+TEST_F(DataThreads, AnyNumberOfThreadsTransformsAtRandomAlike) {
   ExpectSameWithAnyThreads(
       Database("pictures",
                "transform_param { crop_size: 32 mirror: true img_rand_resize_lower: 33 "
@@ -164,15 +164,17 @@ TEST_F(DataThreads, SoDoesOneWhoseImagesAreChangedAtRandom) {
                "brightness_delta: 20 } noise_param { prob: 0.5 inverse: true } }"));
 }
 
-TEST_F(DataThreads, SoDoesOneOfPixels) { ExpectSameWithAnyThreads(Database("raw", kCrops)); }
+TEST_F(DataThreads, AnyNumberOfThreadsReadsPixelsAlike) {
+  ExpectSameWithAnyThreads(Database("raw", kCrops));
+}
 
-TEST_F(DataThreads, SoDoesOneThatIsShuffled) {
+TEST_F(DataThreads, AnyNumberOfThreadsShufflesRecordsAlike) {
   string layer = Database("pictures", kCrops);
   layer.replace(layer.find("batch_size"), 0, "shuffle: true ");
   ExpectSameWithAnyThreads(layer);
 }
 
-TEST_F(DataThreads, SoDoesOneWithBoxes) {
+TEST_F(DataThreads, AnyNumberOfThreadsReadsBoxesAlike) {
   ExpectSameWithAnyThreads(Database(
       "boxed",
       "transform_param { mirror: true resize_param { height: 32 width: 32 } expand_param { prob: "
@@ -181,12 +183,12 @@ TEST_F(DataThreads, SoDoesOneWithBoxes) {
       "AnnotatedData"));
 }
 
-TEST_F(DataThreads, SoDoesAShuffledList) {
+TEST_F(DataThreads, AnyNumberOfThreadsReadsListsAlike) {
   ExpectSameWithAnyThreads(Files("ImageData", "shuffle: true", kCrops));
   ExpectSameWithAnyThreads(Files("ImageData", "new_height: 20 new_width: 30", ""));
 }
 
-TEST_F(DataThreads, SoDoWindows) {
+TEST_F(DataThreads, AnyNumberOfThreadsReadsWindowsAlike) {
   ExpectSameWithAnyThreads(
       Files("WindowData", "", "transform_param { crop_size: 24 mirror: true }"));
 }
@@ -206,7 +208,7 @@ TEST_F(DataThreads, EachBatchMayHaveAnotherShape) {
   }
 }
 
-TEST_F(DataThreads, TheFirstOfSeveralDamagedRecordsIsNamed) {
+TEST_F(DataThreads, NamesTheFirstOfSeveralDamagedRecords) {
   vector<string> records;
   for (int i = 0; i < kImages; ++i) {
     Datum datum = Picture(i);
@@ -221,7 +223,7 @@ TEST_F(DataThreads, TheFirstOfSeveralDamagedRecordsIsNamed) {
   }
 }
 
-TEST_F(DataThreads, TheFirstOfSeveralMissingFilesIsNamed) {
+TEST_F(DataThreads, NamesTheFirstOfSeveralMissingFiles) {
   for (int i : {12, 13, 14}) std::filesystem::remove(folder_ + std::to_string(i) + ".jpg");
   for (int threads : {1, 2, 8}) {
     EXPECT_EQ(Error(Files("ImageData", "", kCrops), threads),
@@ -229,7 +231,7 @@ TEST_F(DataThreads, TheFirstOfSeveralMissingFilesIsNamed) {
   }
 }
 
-TEST_F(DataThreads, TheFirstImageOfAnotherSizeIsNamed) {
+TEST_F(DataThreads, NamesTheFirstImageOfAnotherSize) {
   for (int threads : {1, 2, 8}) {
     const string error = Error(Database("raw", ""), threads);
     EXPECT_NE(error.find("image key101 of 3 x 47 x 50 does not fit into a batch of shape 9 3 40"),
@@ -238,14 +240,14 @@ TEST_F(DataThreads, TheFirstImageOfAnotherSizeIsNamed) {
   }
 }
 
-TEST_F(DataThreads, ASourceMayGoWhileItsThreadsAreBusy) {
+TEST_F(DataThreads, SourceMayBeDestroyedWhileItsThreadsAreBusy) {
   for (int i = 0; i < 20; ++i) {
     const auto source = SetUp(Database("pictures", kCrops), 4);
     if (i % 2 == 0) source->layer->Forward(source->bottom, source->top);
   }
 }
 
-TEST_F(DataThreads, ASourceSaysWhatItHasLoaded) {
+TEST_F(DataThreads, SourceReportsWhatItHasLoaded) {
   const auto source = SetUp(Database("pictures", kCrops), 2);
   for (int i = 0; i < 3; ++i) source->layer->Forward(source->bottom, source->top);
   const LoadedData loaded =

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <set>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/source_shapes.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/util/io.hpp"
@@ -76,7 +76,7 @@ TEST_F(DenseImageData, GivesImagesAndTheClassesOfTheirPixels) {
   EXPECT_FALSE(layer.Traits().repeatable);
 }
 
-/// Whatever is cropped and mirrored, here an image has the values of its labels.
+/// Here an image has the values of its labels, and keeps them when both are cropped and mirrored.
 TEST_F(DenseImageData, DoesTheSameToAnImageAndItsLabels) {
   const string crop = "crop_height: 3 crop_width: 2 mirror: true";
   for (const string& text :
@@ -105,7 +105,7 @@ TEST_F(DenseImageData, DoesTheSameToAnImageAndItsLabels) {
   }
 }
 
-TEST_F(DenseImageData, IsPlannedWithoutItsData) {
+TEST_F(DenseImageData, CanBePlannedWithoutItsData) {
   LayerParameter param = ParseLayer(
       "type: 'DenseImageData' top: 'x' top: 'y' dense_image_data_param { source: 'none' "
       "batch_size: 2 new_height: 4 new_width: 6 crop_height: 3 crop_width: 5 }");
@@ -117,7 +117,7 @@ TEST_F(DenseImageData, IsPlannedWithoutItsData) {
   EXPECT_EQ(SourceTopShapes(here, DataShapes()), (vector<vector<int>>{{2, 3, 4, 6}, {2, 1, 4, 6}}));
 }
 
-TEST_F(DenseImageData, RefusesWhatLabelsCannotFollow) {
+TEST_F(DenseImageData, RejectsTransformationsThatLabelsCannotFollow) {
   ExpectError(Source("", "transform_param { resize_param { height: 2 width: 2 } }"),
               "Layer dense: labels cannot follow an image");
   ExpectError(Source("crop_height: 2"), "crop_h and crop_w must be set together");

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <set>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/util/io.hpp"
 
@@ -78,7 +78,7 @@ class ImageData : public testing::Test {
   string folder_;
 };
 
-TEST_F(ImageData, ReadsTheListInOrderAndAgain) {
+TEST_F(ImageData, ReadsTheListInOrderOverAndOver) {
   LayerCase layer(Source("batch_size: 3"), {}, 2);
   EXPECT_EQ(Labels(&layer, 4), (vector<double>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1}));
   EXPECT_EQ(layer.top[0]->shape(), (vector<int>{3, 3, 3, 4}));
@@ -142,7 +142,7 @@ TEST_F(ImageData, SkipsFewerThanRandSkipAtTheStart) {
   EXPECT_EQ(starts, (std::set<double>{0, 1, 2, 3}));
 }
 
-TEST_F(ImageData, MayHaveBatchesOfAnotherSize) {
+TEST_F(ImageData, BatchesMayDifferInSize) {
   cv::imwrite(folder_ + "2.png", Image(2, 5, 2));
   LayerCase layer(Source("batch_size: 1"), {}, 2);
   Labels(&layer, 3);
@@ -150,7 +150,7 @@ TEST_F(ImageData, MayHaveBatchesOfAnotherSize) {
   EXPECT_EQ(layer.top[0]->cpu_data()[29], Pixel(2, 2, 4, 1));
 }
 
-TEST_F(ImageData, DealsTheListToSolversThatTrain) {
+TEST_F(ImageData, DividesTheListAmongTrainingSolvers) {
   Caffe::set_solver_count(2);
   Caffe::set_solver_rank(1);
   const vector<double> train = Labels("batch_size: 2", 2, "phase: TRAIN");

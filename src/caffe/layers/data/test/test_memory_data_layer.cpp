@@ -2,8 +2,8 @@
 
 #include <numeric>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 #ifdef USE_OPENCV
@@ -27,7 +27,7 @@ class MemoryData : public testing::Test {
            param + " }";
   }
   MemoryDataLayer<double>& layer() { return dynamic_cast<MemoryDataLayer<double>&>(*case_.layer); }
-  /// The images that the next forward gives, by their labels; their pixels belong to those.
+  /// The labels of the images in the next batch. Checks that the pixels belong to them.
   vector<double> Batch() {
     case_.layer->Forward(case_.bottom, case_.top);
     const vector<double> labels = DataOf(*case_.top[1]);
@@ -43,7 +43,7 @@ class MemoryData : public testing::Test {
   vector<double> labels_ = vector<double>(4);
 };
 
-TEST_F(MemoryData, GivesBatchAfterBatchAndAgain) {
+TEST_F(MemoryData, GivesAllBatchesOverAndOver) {
   EXPECT_EQ(layer().batch_size(), 2);
   EXPECT_EQ(layer().channels(), 2);
   EXPECT_EQ(layer().height(), 1);
@@ -58,7 +58,7 @@ TEST_F(MemoryData, GivesBatchAfterBatchAndAgain) {
   EXPECT_EQ(case_.Traits().forward.writes.size(), 2u);
 }
 
-TEST_F(MemoryData, BeginsAnewAfterReset) {
+TEST_F(MemoryData, RestartsAfterReset) {
   layer().Reset(pixels_.data(), labels_.data(), 4);
   Batch();
   layer().Reset(pixels_.data() + 12, labels_.data() + 2, 2);
@@ -146,7 +146,7 @@ TEST_F(MemoryData, TransformsOpenCVAndEncodedImagesThatAreAdded) {
 }
 #endif
 
-TEST_F(MemoryData, RefusesWhatMakesNoBatches) {
+TEST_F(MemoryData, RejectsIncompleteBatches) {
   EXPECT_ERROR(Batch(),
                "Layer memory: MemoryDataLayer needs to be initialized by calling Reset, "
                "AddDatumVector or AddMatVector, or from Python net.set_input_arrays");
@@ -162,7 +162,7 @@ TEST_F(MemoryData, RefusesWhatMakesNoBatches) {
   EXPECT_ERROR(Batch(), "Layer memory: batches of 3 do not fit the 4 images");
 }
 
-TEST_F(MemoryData, RefusesNewImagesBeforeTheOldOnesAreUsed) {
+TEST_F(MemoryData, RejectsNewImagesBeforeTheOldOnesAreUsed) {
   layer().AddDatumVector(Images(4));
   Batch();
   EXPECT_ERROR(layer().AddDatumVector(Images(2)), "Layer memory: Can't add data until");

@@ -1,4 +1,4 @@
-// Nets that are fed from memory give under a plan what they give without.
+// Nets that read from memory give the same results with and without a plan.
 #include "caffe/layers/memory_data_layer.hpp"
 #include "caffe/net/test/training.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
@@ -45,8 +45,8 @@ class Images {
   vector<float> labels_ = vector<float>(12);
 };
 
-/// Trains for 7 iterations; before each, before_step is given the layer, the images and its number;
-/// without a strategy, without a plan.
+/// Trains for 7 iterations; without a strategy, without a plan. Calls before_step with the layer,
+/// the images and the iteration before each.
 template <typename BeforeStep>
 vector<float> Train(const string& strategy, const BeforeStep& before_step) {
   Images images;

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <set>
 
-#include "caffe/layers/test/form_check.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/util/math_functions.hpp"
 
 #ifdef USE_HDF5
@@ -75,7 +75,7 @@ TEST(DummyData, DrawsNewRandomValuesEachTime) {
   EXPECT_NE(Values(*dummy.top[0]), first);
 }
 
-TEST(DummyData, FillsOnceIfToldSoAndLeavesTheStreamAlone) {
+TEST(DummyData, WithoutRefillFillsOnceAndLeavesTheRandomStreamAlone) {
   LayerCase dummy(Dummy("refill: false shape { dim: 50 } data_filler { type: 'uniform' } "
                         "data_filler { value: 2 }"),
                   {}, 2);
@@ -167,7 +167,7 @@ TEST_F(HDF5Data, ReadsSeveralFilesOfALineAsCaffeDoes) {
   EXPECT_EQ(Labels(&layer, 1), (vector<double>{0, 1, 2, 3, 4}));
 }
 
-TEST_F(HDF5Data, ReadsFileAfterFileAndAgain) {
+TEST_F(HDF5Data, ReadsAllFilesOverAndOver) {
   LayerCase layer(Layer("batch_size: 4"), {}, 2);
   EXPECT_EQ(Labels(&layer, 3), (vector<double>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1}));
   EXPECT_EQ(layer.top[0]->shape(), (vector<int>{4, 2}));

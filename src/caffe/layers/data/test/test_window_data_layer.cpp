@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "caffe/layers/data/window_file.hpp"
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/util/io.hpp"
 
@@ -30,7 +30,7 @@ cv::Mat Image(int seed, int rows, int columns) {
 
 unsigned int Draw(unsigned int n) { return 7 * n / 3; }
 
-/// A layer whose draws are Draw(0), Draw(1), ...
+/// A layer that draws Draw(0), Draw(1), ...
 class CountingWindows : public WindowDataLayer<double> {
  public:
   using WindowDataLayer<double>::WindowDataLayer;
@@ -76,7 +76,7 @@ class WindowData : public testing::Test {
            "' source: '" + folder_ + "windows' bg_threshold: 0.3 " + param +
            " } transform_param { " + transform + " }";
   }
-  /// The crop as the definition of R-CNN has it, one value after the other.
+  /// The crop by the definition of R-CNN, computed value by value.
   vector<double> Crop(const Window& window, int crop, int context, bool square, bool mirror) const {
     const cv::Mat& image = images_[window.image];
     int x1 = window.x1, y1 = window.y1, x2 = window.x2, y2 = window.y2;
@@ -174,7 +174,7 @@ TEST_F(WindowData, GrowsWindowsBySquareAndContextWithZerosBeyondTheImage) {
   }
 }
 
-TEST_F(WindowData, TakesImagesFromMemoryWhereTheyAreCached) {
+TEST_F(WindowData, ReadsCachedImagesFromMemory) {
   const string param = "batch_size: 4 context_pad: 1 cache_images: ";
   Caffe::set_random_seed(4);
   const vector<double> cached = Batch(Layer(param + "true"));
@@ -192,7 +192,7 @@ TEST_F(WindowData, DrawsTheSameWindowsForASeed) {
 }
 
 TEST_F(WindowData, SubtractsTheMeanThenScales) {
-  // One background window, over the right border of a.png: what is beyond stays 0.
+  // One background window, over the right border of a.png; values beyond it stay 0.
   const string param = "batch_size: 1 fg_fraction: 0 context_pad: 2";
   WriteWindows("# 0\na.png\n3 20 30\n1\n0 0 22 6 29 13\n");
   const vector<double> plain = Batch(Layer(param));
@@ -254,11 +254,11 @@ TEST_F(WindowData, NamesTheLineOfABadFile) {
   WriteWindows("# 0\na.png\n3 20 wide\n");
   ExpectError(layer, "Layer w: .*windows:3: this is not the width of an image");
   WriteWindows("# 0\na.png\n3 20 30\n0\n1 0.7 0 0 1 1\n");
-  ExpectError(layer, "Layer w: .*windows:5: an image begins with .# index.");
+  ExpectError(layer, "Layer w: .*windows:5: an image must begin with .# index.");
   WriteWindows("# 0\na.png\n3 20 30\n1\n1 0.7 5 0 4 1\n");
-  ExpectError(layer, "Layer w: .*windows:5: the second corner of a window lies right of");
+  ExpectError(layer, "Layer w: .*windows:5: the second corner of a window must be right of");
   WriteWindows("# 0\na.png\n3 20 30\n1\n1 0.7 0 0 2147483647 1\n");
-  ExpectError(layer, "Layer w: .*windows:5: 2147483647 is no corner of a window");
+  ExpectError(layer, "Layer w: .*windows:5: 2147483647 is out of range for the corner of a window");
   WriteWindows("");
   ExpectError(layer, "Layer w: the window file .*windows names no image");
   std::filesystem::remove(folder_ + "windows");

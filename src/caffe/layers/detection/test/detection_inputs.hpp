@@ -10,7 +10,7 @@ namespace caffe {
 
 using Blobs = vector<Blob<double>*>;
 
-/// Boxes as PriorBox gives them, of variances 0.1, 0.1, 0.2, 0.2.
+/// Boxes in the format of PriorBox, with variances 0.1, 0.1, 0.2, 0.2.
 inline std::unique_ptr<Blob<double>> Priors(vector<double> corners) {
   const size_t count = corners.size();
   for (size_t i = 0; i < count; ++i) corners.push_back(i % 4 < 2 ? 0.1 : 0.2);

@@ -19,7 +19,7 @@ string Output(const string& param) {
 /// Two items, three classes, the quarters with 0 for all offsets.
 class DetectionOutputTest : public ::testing::Test {
  protected:
-  /// The top's rows, one after the other.
+  /// The top's rows, concatenated.
   vector<double> Rows(const string& param) {
     auto layer = MakeLayer(Output(param));
     layer->SetUp(bottom_, {&top_});
@@ -58,7 +58,7 @@ TEST_F(DetectionOutputTest, WithoutAThresholdAllClassesButTheBackgroundCount) {
   EXPECT_EQ(Rows("background_label_id: 1").size(), 2u * 2 * 4 * 7);
 }
 
-TEST_F(DetectionOutputTest, GivesARowForEachItemWhereNothingIsFound) {
+TEST_F(DetectionOutputTest, GivesARowPerItemIfNothingIsFound) {
   EXPECT_EQ(Rows("confidence_threshold: 0.9"),
             (vector<double>{0, -1, -1, -1, -1, -1, -1, 1, -1, -1, -1, -1, -1, -1}));
 }
@@ -73,13 +73,13 @@ TEST_F(DetectionOutputTest, DecodesOffsets) {
     const vector<double> expected = {0, 1, 0.8, -0.2, 0, 0.8, 0.5};
     ASSERT_EQ(rows.size(), expected.size());
     for (size_t i = 0; i < rows.size(); ++i) EXPECT_NEAR(rows[i], expected[i], 1e-12) << i;
-    // Now the variances are within the offsets.
+    // Here the offsets include the variances.
     offsets_->mutable_cpu_data()[0] = 0.1;
     offsets_->mutable_cpu_data()[2] = std::log(2);
   }
 }
 
-TEST_F(DetectionOutputTest, ClassesMayHaveOffsetsOfTheirOwn) {
+TEST_F(DetectionOutputTest, ClassesMayHaveTheirOwnOffsets) {
   auto offsets = BlobOf({2, 48}, vector<double>(96, 0));
   offsets->mutable_cpu_data()[1 * 12 + 2 * 4 + 3] = 0.5;  // prior 1, class 2, ymax
   bottom_[0] = offsets.get();
@@ -99,7 +99,7 @@ TEST_F(DetectionOutputTest, SuppressesBoxesThatABetterOneOverlaps) {
   EXPECT_EQ(Rows(param + "0.5 top_k: 1 }").size(), 3u * 7);
 }
 
-TEST_F(DetectionOutputTest, TheTopsShapeFollowsTheValues) {
+TEST_F(DetectionOutputTest, TopShapeFollowsTheValues) {
   auto layer = MakeLayer(Output("confidence_threshold: 0.15"));
   layer->SetUp(bottom_, {&top_});
   const MemoryTraits traits = layer->Traits(bottom_, {&top_}, {false, false, false});
@@ -114,7 +114,7 @@ TEST_F(DetectionOutputTest, TheTopsShapeFollowsTheValues) {
   EXPECT_EQ(top_.shape(2), 2);
 }
 
-TEST_F(DetectionOutputTest, BeforeTheFirstPassTheTopHasTheMostRows) {
+TEST_F(DetectionOutputTest, TopHasTheMostRowsBeforeTheFirstPass) {
   const pair<const char*, int> most[] = {{"", 2 * 4 * 2},
                                          {"background_label_id: -1", 2 * 4 * 3},
                                          {"nms_param { top_k: 1 }", 2 * 1 * 2},
@@ -127,14 +127,14 @@ TEST_F(DetectionOutputTest, BeforeTheFirstPassTheTopHasTheMostRows) {
   }
 }
 
-TEST_F(DetectionOutputTest, AnImageForPicturesIsNotRead) {
+TEST_F(DetectionOutputTest, DoesNotReadTheImage) {
   const size_t rows = Rows("confidence_threshold: 0.15").size();
   Blob<double> image(2, 3, 4, 4);
   bottom_.push_back(&image);
   EXPECT_EQ(Rows("confidence_threshold: 0.15").size(), rows);
 }
 
-TEST_F(DetectionOutputTest, FilesAndPicturesAreWarnedOf) {
+TEST_F(DetectionOutputTest, WarnsThatItWritesNoFilesAndShowsNoImages) {
   testing::internal::CaptureStderr();
   const size_t rows =
       Rows("confidence_threshold: 0.15 visualize: true save_output_param { output_directory: 'x' }")
@@ -145,7 +145,7 @@ TEST_F(DetectionOutputTest, FilesAndPicturesAreWarnedOf) {
   EXPECT_EQ(Rows("confidence_threshold: 0.15").size(), rows);
 }
 
-TEST(DetectionOutputErrors, WhatIsNotSupportedOrDoesNotFitNamesTheLayer) {
+TEST(DetectionOutputErrors, RejectsUnsupportedOrInconsistentInput) {
   Blob<double> offsets({2, 16}), scores({2, 12}), priors({1, 2, 16}), top;
   const auto set_up = [&](const string& param, Blob<double>* loc, Blob<double>* conf,
                           Blob<double>* prior) {
@@ -175,8 +175,8 @@ class DetectionEvaluateTest : public ::testing::Test {
     return DataOf(top_);
   }
 
-  // Of the object in the first item, the first two overlap it; its box is in the second item too,
-  // where there is only a difficult object of another class.
+  // The first two detections of item 0 overlap its object. The same box is also found in item 1,
+  // which has only a difficult object of another class.
   std::unique_ptr<Blob<double>> found_ = BlobOf({1, 1, 6, 7}, {1, 2,  0.7,  0, 0, 1,  1,    //
                                                                0, 1,  0.25, 0, 0, 1,  1,    //
                                                                0, 1,  0.5,  0, 0, 1,  0.8,  //
@@ -199,7 +199,7 @@ TEST_F(DetectionEvaluateTest, TheBestDetectionOfAnObjectIsTrue) {
                                       1,  2, 0.7,  1,  0}));
 }
 
-TEST_F(DetectionEvaluateTest, DifficultObjectsMayNotCount) {
+TEST_F(DetectionEvaluateTest, MayIgnoreDifficultObjects) {
   const vector<double> rows = Rows("evaluate_difficult_gt: false");
   EXPECT_EQ((vector<double>(rows.begin() + 5, rows.begin() + 10)),
             (vector<double>{-1, 2, 0, -1, -1}));
@@ -207,7 +207,7 @@ TEST_F(DetectionEvaluateTest, DifficultObjectsMayNotCount) {
 }
 
 TEST_F(DetectionEvaluateTest, TheThresholdDecidesWhatOverlapsEnough) {
-  // By 0.8 and more: the second detection is true in place of the first.
+  // The detection of score 0.5 overlaps the object by 0.8 only, so that of score 0.25 is right.
   const vector<double> rows = Rows("overlap_threshold: 0.81");
   EXPECT_EQ((vector<double>(rows.begin() + 15, rows.begin() + 25)),
             (vector<double>{0, 1, 0.5, 0, 1, 0, 1, 0.25, 1, 0}));
@@ -224,8 +224,9 @@ class SizedEvaluateTest : public DetectionEvaluateTest {
   }
 };
 
-TEST_F(SizedEvaluateTest, OverlapsAreInPixelsOfWhichTheLastCounts) {
-  // Cut at the borders, and with the last pixel, 2 of 3 columns of an image 2 pixels wide.
+TEST_F(SizedEvaluateTest, MeasuresOverlapsInPixelsIncludingTheLast) {
+  // Clipped to the image and with the last pixel included: 2 of 3 columns of an image 2 pixels
+  // wide.
   found_ = BlobOf({1, 1, 1, 7}, {0, 1, 0.5, -3, 0, 0.5, 9});
   truth_ = BlobOf({1, 1, 1, 8}, {0, 1, 0, 0, 0, 1, 1, 0});
   const auto is_true = [](const vector<double>& rows) { return rows[rows.size() - 2] == 1; };
@@ -236,9 +237,9 @@ TEST_F(SizedEvaluateTest, OverlapsAreInPixelsOfWhichTheLastCounts) {
       Rows("overlap_threshold: 0.65 resize_param { height: 9 width: 9 } " + Sizes("a 1 2\n"))));
 }
 
-TEST_F(SizedEvaluateTest, OfPaddedImagesThePaddingIsNone) {
-  // 200 x 100 pixels became 50 x 25, in the middle of 50 x 50: the object is the whole image, and
-  // what was found the whole of the padded one.
+TEST_F(SizedEvaluateTest, IgnoresThePaddingOfImages) {
+  // 200 x 100 pixels became 50 x 25, in the middle of 50 x 50. The object is the whole image, the
+  // detection the whole padded image.
   found_ = BlobOf({1, 1, 1, 7}, {0, 1, 0.5, 0, 0, 1, 1});
   truth_ = BlobOf({1, 1, 1, 8}, {0, 1, 0, 0, 0.24, 1, 0.74, 0});
   const auto is_true = [](const vector<double>& rows) { return rows[rows.size() - 2] == 1; };
@@ -251,7 +252,7 @@ TEST_F(SizedEvaluateTest, OfPaddedImagesThePaddingIsNone) {
       is_true(Rows("overlap_threshold: 0.6 resize_param { height: 50 width: 50 } " + sizes)));
 }
 
-TEST_F(SizedEvaluateTest, EachImageHasTheNextLine) {
+TEST_F(SizedEvaluateTest, EachImageTakesTheNextLine) {
   // A quarter of the object in item 1: in 1 x 1 pixels 2.25 of 4, in 1000 x 1000 about 1 of 4.
   found_ = BlobOf({1, 1, 1, 7}, {1, 1, 0.5, 0, 0, 0.5, 0.5});
   truth_ = BlobOf({1, 1, 1, 8}, {1, 1, 0, 0, 0, 1, 1, 0});
@@ -279,12 +280,13 @@ TEST_F(SizedEvaluateTest, EachImageHasTheNextLine) {
 TEST_F(SizedEvaluateTest, BadFilesNameTheLayer) {
   EXPECT_ERROR(Rows("name_size_file: '/nowhere/sizes'"), "Layer judge: cannot open name_size_file");
   EXPECT_ERROR(Rows(Sizes("\n")), "Layer judge: name_size_file .* names no image");
-  EXPECT_ERROR(Rows(Sizes("a 3 4\nb 3\n")), "Layer judge: .*:2: a line is \"name height width\"");
+  EXPECT_ERROR(Rows(Sizes("a 3 4\nb 3\n")),
+               "Layer judge: .*:2: a line must be \"name height width\"");
   EXPECT_ERROR(Rows("resize_param { resize_mode: FIT_LARGE_SIZE_AND_PAD height: 3 }"),
                "Layer judge: resize_param needs a height and a width");
 }
 
-TEST_F(DetectionEvaluateTest, TheTopsShapeFollowsTheValues) {
+TEST_F(DetectionEvaluateTest, TopShapeFollowsTheValues) {
   auto layer = MakeLayer(Evaluate(""));
   const Blobs bottom = {found_.get(), truth_.get()};
   layer->SetUp(bottom, {&top_});
@@ -295,7 +297,7 @@ TEST_F(DetectionEvaluateTest, TheTopsShapeFollowsTheValues) {
   EXPECT_EQ(top_.shape(2), 7);
 }
 
-TEST(DetectionEvaluateErrors, WhatIsNotSupportedOrDoesNotFitNamesTheLayer) {
+TEST(DetectionEvaluateErrors, RejectsUnsupportedOrInconsistentInput) {
   Blob<double> found(1, 1, 1, 7), truth(1, 1, 1, 8), top;
   EXPECT_ERROR(MakeLayer(Evaluate("background_label_id: 3"))->SetUp({&found, &truth}, {&top}),
                "Layer judge: background_label_id must be");

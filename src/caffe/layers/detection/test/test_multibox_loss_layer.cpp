@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "caffe/layers/detection/test/detection_inputs.hpp"
-#include "caffe/layers/test/form_check.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
@@ -32,20 +32,20 @@ class MultiBoxLossTest : public ::testing::Test {
   Blob<double> top_;
   shared_ptr<Layer<double>> layer_;
 
-  // Of being background, for the second, the third and the fourth prior.
+  // Losses of the second, third and fourth prior as background.
   const double second_ = std::log(2), third_ = std::log1p(std::exp(-1)),
                fourth_ = std::log1p(std::exp(3));
-  const double first_ = std::log(2);  // of the first to be the object
+  const double first_ = std::log(2);  // loss of the first prior as the object
 };
 
-TEST_F(MultiBoxLossTest, AsManyOfTheWorstNegativesCountAsTheRatioSays) {
+TEST_F(MultiBoxLossTest, CountsTheWorstNegativesUpToTheRatio) {
   EXPECT_NEAR(Forward("neg_pos_ratio: 1"), first_ + fourth_, 1e-12);
   EXPECT_NEAR(Forward("neg_pos_ratio: 2"), first_ + fourth_ + second_, 1e-12);
   EXPECT_NEAR(Forward("neg_pos_ratio: 2.9"), first_ + fourth_ + second_, 1e-12);
   EXPECT_NEAR(Forward(""), first_ + fourth_ + second_ + third_, 1e-12);
 }
 
-TEST_F(MultiBoxLossTest, WithoutMiningAllThatAreNotMatchedAreBackground) {
+TEST_F(MultiBoxLossTest, WithoutMiningAllUnmatchedPriorsAreBackground) {
   for (const char* param : {"mining_type: NONE neg_pos_ratio: 1", "do_neg_mining: false"})
     EXPECT_NEAR(Forward(param), first_ + fourth_ + second_ + third_, 1e-12) << param;
   Backward();
@@ -56,7 +56,7 @@ TEST_F(MultiBoxLossTest, WithoutMiningAllThatAreNotMatchedAreBackground) {
   EXPECT_NEAR(gradient[7], 1 / (1 + std::exp(-3)), 1e-12);
 }
 
-TEST_F(MultiBoxLossTest, WhatIsNotChosenHasNoGradient) {
+TEST_F(MultiBoxLossTest, PriorsThatAreNotChosenHaveNoGradient) {
   Forward("neg_pos_ratio: 1");
   Backward();
   const vector<double> gradient = DiffOf(*scores_);
@@ -66,9 +66,9 @@ TEST_F(MultiBoxLossTest, WhatIsNotChosenHasNoGradient) {
   EXPECT_NE(gradient[7], 0);
 }
 
-TEST_F(MultiBoxLossTest, TheHardestExamplesCountMatchedOrNot) {
+TEST_F(MultiBoxLossTest, CountsTheHardestExamplesMatchedOrNot) {
   const string param = "mining_type: HARD_EXAMPLE sample_size: ";
-  // The greatest losses are those of the fourth, of the first and the second, of the third.
+  // Losses in falling order: the fourth; the first and the second; the third.
   EXPECT_NEAR(Forward(param + "1"), fourth_, 1e-12);  // no match: the divisor is 1
   EXPECT_NEAR(Forward(param + "2"), fourth_ + first_, 1e-12);
   EXPECT_NEAR(Forward(param + "9"), fourth_ + first_ + second_ + third_, 1e-12);
@@ -77,12 +77,12 @@ TEST_F(MultiBoxLossTest, TheHardestExamplesCountMatchedOrNot) {
   EXPECT_NEAR(Forward(param + "1"), first_ + 8.5, 1e-12);
 }
 
-TEST_F(MultiBoxLossTest, OfObjectsWithoutClassesAllAreOfOne) {
+TEST_F(MultiBoxLossTest, MapsObjectsToOneClassIfAgnostic) {
   truth_->mutable_cpu_data()[1] = 17;
   EXPECT_NEAR(Forward("map_object_to_agnostic: true neg_pos_ratio: 1"), first_ + fourth_, 1e-12);
 }
 
-TEST_F(MultiBoxLossTest, OffsetsOfMatchedPriorsAreCompared) {
+TEST_F(MultiBoxLossTest, ComparesTheOffsetsOfMatchedPriors) {
   const double scores = first_ + fourth_;
   std::copy_n(vector<double>{0.5, 0, -2, 0, 9, 9, 9, 9}.data(), 8, offsets_->mutable_cpu_data());
   EXPECT_NEAR(Forward("neg_pos_ratio: 1"), scores + 0.125 + 1.5, 1e-12);
@@ -95,7 +95,7 @@ TEST_F(MultiBoxLossTest, OffsetsOfMatchedPriorsAreCompared) {
   EXPECT_EQ(DiffOf(*offsets_), expected);
 }
 
-TEST_F(MultiBoxLossTest, TheWantedOffsetsAreInTheCodeThatIsAskedFor) {
+TEST_F(MultiBoxLossTest, EncodesTargetOffsetsAsCodeTypeSays) {
   // The object is twice as wide as the prior: centre 0.25 / 0.5 away.
   truth_->mutable_cpu_data()[5] = 1;
   const double scores = first_ + fourth_, l2 = std::log(2);
@@ -110,7 +110,7 @@ TEST_F(MultiBoxLossTest, TheWantedOffsetsAreInTheCodeThatIsAskedFor) {
               scores + square(0.5) + square(l2), 1e-12);
 }
 
-TEST_F(MultiBoxLossTest, ASigmoidOfEachClass) {
+TEST_F(MultiBoxLossTest, MayUseASigmoidPerClass) {
   const auto all = [](double x, double y) {
     return std::log1p(std::exp(x)) + std::log1p(std::exp(y));
   };
@@ -123,9 +123,8 @@ TEST_F(MultiBoxLossTest, ASigmoidOfEachClass) {
   EXPECT_NEAR(gradient[7], 1 / (1 + std::exp(-3)), 1e-12);
 }
 
-TEST_F(MultiBoxLossTest, OtherPriorsMayBeMatchedToo) {
-  // The first and the second prior overlap the object by 1/2 each: the first is matched in any
-  // case.
+TEST_F(MultiBoxLossTest, MayMatchFurtherPriorsPerPrediction) {
+  // The first and the second prior overlap the object by 1/2 each. The first is always matched.
   truth_->mutable_cpu_data()[5] = 1;
   const string param = "neg_overlap: 0.1 loc_weight: 0 ";
   const double both = (first_ + std::log(2) + fourth_ + third_) / 2;
@@ -136,7 +135,7 @@ TEST_F(MultiBoxLossTest, OtherPriorsMayBeMatchedToo) {
               first_ + second_ + fourth_ + third_, 1e-12);
 }
 
-TEST_F(MultiBoxLossTest, WithoutObjectsThereIsNone) {
+TEST_F(MultiBoxLossTest, IsZeroWithoutObjectsIfNegativesAreMined) {
   truth_->mutable_cpu_data()[0] = -1;
   EXPECT_EQ(Forward(""), 0);
   Backward();
@@ -145,20 +144,20 @@ TEST_F(MultiBoxLossTest, WithoutObjectsThereIsNone) {
   EXPECT_NEAR(Forward("mining_type: NONE"), std::log(2) + second_ + third_ + fourth_, 1e-12);
 }
 
-TEST_F(MultiBoxLossTest, DifficultObjectsMayBeLeftOut) {
+TEST_F(MultiBoxLossTest, MayIgnoreDifficultObjects) {
   truth_->mutable_cpu_data()[7] = 1;
   EXPECT_GT(Forward(""), 0);
   EXPECT_EQ(Forward("use_difficult_gt: false"), 0);
 }
 
-TEST_F(MultiBoxLossTest, PriorsBeyondTheImageMayBeLeftOut) {
+TEST_F(MultiBoxLossTest, MayIgnorePriorsBeyondTheImage) {
   priors_->mutable_cpu_data()[0] = -0.001;
   EXPECT_GT(Forward(""), 0);
   EXPECT_EQ(Forward("ignore_cross_boundary_bbox: true"), 0);
 }
 
-TEST_F(MultiBoxLossTest, BoxesOfTheOffsetsMayBeMatched) {
-  // The first prior's box leaves the object, the second's comes to it.
+TEST_F(MultiBoxLossTest, MayMatchDecodedBoxes) {
+  // The first decoded box leaves the object, the second moves onto it.
   std::copy_n(vector<double>{5, 0, 2.5, 0, -5, 0, -2.5, 0}.data(), 8, offsets_->mutable_cpu_data());
   const double second_matched = std::log(2) + fourth_;
   EXPECT_NEAR(Forward("neg_pos_ratio: 1 use_prior_for_matching: false"), second_matched, 1e-12);
@@ -167,14 +166,14 @@ TEST_F(MultiBoxLossTest, BoxesOfTheOffsetsMayBeMatched) {
   EXPECT_EQ(DiffOf(*scores_)[1], 0);
 }
 
-TEST_F(MultiBoxLossTest, TheDivisorIsThatOfLossParam) {
+TEST_F(MultiBoxLossTest, DividesAsLossParamSays) {
   const double loss = first_ + fourth_ + second_ + third_;
   EXPECT_NEAR(Forward("", " loss_param { normalization: FULL }"), loss / 4, 1e-12);
   EXPECT_NEAR(Forward("", " loss_param { normalization: BATCH_SIZE }"), loss, 1e-12);
   EXPECT_NEAR(Forward("", " loss_param { normalization: NONE } loss_weight: 3"), 3 * loss, 1e-12);
 }
 
-TEST_F(MultiBoxLossTest, ANegativeWhoseLossIsNoNumberMakesTheLossNone) {
+TEST_F(MultiBoxLossTest, NegativeWithNaNLossMakesTheLossNaN) {
   scores_->mutable_cpu_data()[4] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(std::isnan(Forward("neg_pos_ratio: 1")));
 }
@@ -201,14 +200,14 @@ struct LossCase {
 
 bool Shared(const string& param) { return param.find("share_location: false") == string::npos; }
 
-TEST(MultiBoxLoss, GradientsAgreeWithDifferences) {
+TEST(MultiBoxLoss, GivesTheGradient) {
   for (const char* param : kLossParams) {
     for (const int checked : {0, 1}) {
-      for (const int form : {-1, 0}) {
+      for (const int variant : {-1, 0}) {
         SCOPED_TRACE(string(param) + " bottom " + std::to_string(checked));
         LossCase one(Shared(param));
         GradientChecker<double> checker(1e-4, 1e-5);
-        checker.set_form(form);
+        checker.set_variant(variant);
         checker.CheckGradientExhaustive(MakeLayer(Loss(param)).get(), one.bottom, {&one.top},
                                         checked);
       }
@@ -222,7 +221,7 @@ TEST(MultiBoxLoss, GivesTheSameBitsWithEveryAlias) {
                                        {true, false, false, false},
                                        {false, true, false, false}}) {
       LossCase one(Shared(param));
-      CheckForms(MakeLayer(Loss(param)).get(), one.bottom, {&one.top}, wanted, false);
+      CheckVariants(MakeLayer(Loss(param)).get(), one.bottom, {&one.top}, wanted, false);
     }
   }
 }
@@ -232,7 +231,7 @@ TEST(MultiBoxLoss, OffsetsAndScoresTakeGradients) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(layer->AllowForceBackward(i), i < 2);
 }
 
-TEST(MultiBoxLossErrors, WhatIsNotSupportedOrDoesNotFitNamesTheLayer) {
+TEST(MultiBoxLossErrors, RejectsUnsupportedOrInconsistentInput) {
   const auto fails = [](const string& param, const char* said) {
     LossCase one(true);
     EXPECT_ERROR(MakeLayer(Loss(param))->SetUp(one.bottom, {&one.top}), said) << param;
@@ -240,7 +239,7 @@ TEST(MultiBoxLossErrors, WhatIsNotSupportedOrDoesNotFitNamesTheLayer) {
   fails("mining_type: HARD_EXAMPLE sample_size: 0", "Layer loss: sample_size must be positive");
   fails("mining_type: HARD_EXAMPLE share_location: false", "Layer loss: without share_location");
   fails("map_object_to_agnostic: true background_label_id: 1",
-        "Layer loss: map_object_to_agnostic makes the class behind background_label_id");
+        "Layer loss: map_object_to_agnostic gives all objects the class after background_label_id");
   fails("mining_type: NONE do_neg_mining: true", "Layer loss: do_neg_mining and mining_type");
   fails("share_location: false", "Layer loss: without share_location, mining_type must be NONE");
   fails("background_label_id: 2", "Layer loss: background_label_id must be one of num_classes");

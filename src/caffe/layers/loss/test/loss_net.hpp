@@ -1,13 +1,13 @@
 #ifndef CAFFE_LAYERS_LOSS_TEST_LOSS_NET_HPP_
 #define CAFFE_LAYERS_LOSS_TEST_LOSS_NET_HPP_
 
-// A small net that ends in a loss, and what it learns.
+// A small net that ends in a loss, and training of it.
 
 #include "caffe/net/test/training.hpp"
 
 namespace caffe {
 
-/// A net whose last layer is `loss`, on the bottoms that it names.
+/// A net whose last layer is `loss`, which names its bottoms.
 inline NetParameter NetWith(const string& loss) {
   return ParseNet(R"(
     layer { name: "data" type: "DummyData" top: "data" top: "label" top: "target" top: "same" top: "H"
@@ -27,7 +27,7 @@ inline NetParameter NetWith(const string& loss) {
                   loss + " }");
 }
 
-/// What training does to the parameters; under a plan unless `strategy` is empty.
+/// The parameters after training, under a plan unless `strategy` is empty.
 inline vector<float> Train(const string& loss, const string& strategy) {
   OpenSolver solver(SolverFor(NetWith(loss), strategy));
   if (!strategy.empty()) {

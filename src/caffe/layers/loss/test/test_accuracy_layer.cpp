@@ -1,4 +1,4 @@
-#include "caffe/layers/test/form_check.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -61,7 +61,7 @@ TEST(Accuracy, TouchesNoDiff) {
   accuracy.layer->Forward(accuracy.bottom, accuracy.top);
   EXPECT_EQ(accuracy.bottom[0]->diff()->head(), SyncedMemory::UNINITIALIZED);
   EXPECT_TRUE(accuracy.Traits().backward.empty());
-  EXPECT_EQ(accuracy.Traits().forward.scratch_bytes, 16 + 12);
+  EXPECT_EQ(accuracy.Traits().forward.workspace_bytes, 16 + 12);
 }
 
 TEST(AccuracyErrors, NamesTheLayerOfBadInput) {

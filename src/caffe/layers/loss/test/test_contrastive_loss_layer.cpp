@@ -1,4 +1,4 @@
-#include "caffe/layers/test/every_form.hpp"
+#include "caffe/layers/test/every_variant.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -29,7 +29,7 @@ double LossOf(const string& param, const vector<double>& a, const vector<double>
   return loss.layer->Forward(loss.bottom, loss.top);
 }
 
-TEST(ContrastiveLoss, DrawsSimilarPairsTogetherAndPushesOthersOutOfTheMargin) {
+TEST(ContrastiveLoss, PullsSimilarPairsTogetherAndPushesOthersBeyondTheMargin) {
   // Distances 5, 5 and 0.
   const vector<double> a = {0, 0, 1, 1, 2, 2}, b = {3, 4, -2, 5, 2, 2};
   EXPECT_DOUBLE_EQ(LossOf("margin: 7", a, b, {1, 0, 0}), (25 + 4 + 49) / 6.);
@@ -39,38 +39,38 @@ TEST(ContrastiveLoss, DrawsSimilarPairsTogetherAndPushesOthersOutOfTheMargin) {
   EXPECT_DOUBLE_EQ(LossOf("", a, b, {0, 0, 0}), 1 / 6.);  // margin 1
 }
 
-TEST(ContrastiveLoss, CutsLabelsToWholeNumbers) {
+TEST(ContrastiveLoss, TruncatesLabelsToIntegers) {
   EXPECT_DOUBLE_EQ(LossOf("margin: 7", {0, 0}, {3, 4}, {0.9}), 4 / 2.);
   EXPECT_DOUBLE_EQ(LossOf("margin: 7", {0, 0}, {3, 4}, {-1}), 25 / 2.);
 }
 
-TEST(ContrastiveLoss, EveryFormGivesTheGradient) {
+TEST(ContrastiveLoss, EveryVariantGivesTheGradient) {
   for (const string legacy : {"false", "true"}) {
     const auto make = [&] { return Pairs("margin: 2 legacy_version: " + legacy); };
-    // The true derivative of the distance is not quite Caffe's, which avoids a division by zero.
-    CheckEveryForm(make, {true, true, false}, 2, 1e-3);
-    CheckEveryForm(make, {true, false, false}, 2, 1e-3);
-    CheckEveryForm(make, {false, true, false}, 2, 1e-3);
+    // Caffe avoids a division by zero, so its derivative of the distance is not exact.
+    CheckEveryVariant(make, {true, true, false}, 2, 1e-3);
+    CheckEveryVariant(make, {true, false, false}, 2, 1e-3);
+    CheckEveryVariant(make, {false, true, false}, 2, 1e-3);
   }
-  CheckEveryForm([] { return Pairs("margin: 2", {6, 3, 2, 2}); }, {true, true, false}, 2, 1e-3);
+  CheckEveryVariant([] { return Pairs("margin: 2", {6, 3, 2, 2}); }, {true, true, false}, 2, 1e-3);
 }
 
-TEST(ContrastiveLoss, OfEqualVectorsHasNoGradient) {
+TEST(ContrastiveLoss, HasZeroGradientForEqualVectors) {
   LayerCase loss(Loss("margin: 2"), {{2, 2}, {2, 2}, {2}}, 1);
   Assign({1, 2, 3, 4}, loss.bottom[0]);
   Assign({1, 2, 3, 4}, loss.bottom[1]);
   Assign({1, 0}, loss.bottom[2]);
   loss.SetUp();
-  EXPECT_EQ(loss.DiffsOfForm(0, {true, true, false}), vector<double>(8, 0));
+  EXPECT_EQ(loss.DiffsOfVariant(0, {true, true, false}), vector<double>(8, 0));
 }
 
-TEST(ContrastiveLoss, OfAnEmptyBatchIsZero) {
+TEST(ContrastiveLoss, IsZeroForAnEmptyBatch) {
   LayerCase loss(Loss(""), {{0, 3}, {0, 3}, {0}}, 1);
   loss.SetUp();
   EXPECT_EQ(loss.layer->Forward(loss.bottom, loss.top), 0);
 }
 
-TEST(ContrastiveLoss, TakesNoForcedGradientOfLabelsOnly) {
+TEST(ContrastiveLoss, OnlyLabelsGetNoGradientEvenIfForced) {
   const LayerCase loss = Pairs("");
   EXPECT_TRUE(loss.layer->AllowForceBackward(0));
   EXPECT_TRUE(loss.layer->AllowForceBackward(1));

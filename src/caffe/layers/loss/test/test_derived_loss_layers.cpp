@@ -1,5 +1,5 @@
-// Classes derived from concrete losses as for Caffe: they override its entry points, call the
-// base's, and use its protected members.
+// Classes that users derive from concrete losses, as for Caffe: they override its entry points,
+// call the base class's, and use its protected members.
 
 #include <cfloat>
 
@@ -17,7 +17,7 @@ namespace {
 
 using Blobs = vector<Blob<float>*>;
 
-/// Gives `Base` a version for the GPU that calls the one for the CPU.
+/// Gives `Base` a GPU version that calls the CPU version.
 template <typename Base>
 class OnBothDevices : public Base {
  public:
@@ -33,7 +33,7 @@ class OnBothDevices : public Base {
   }
 };
 
-/// SoftmaxWithLoss with loops of its own.
+/// SoftmaxWithLoss with its own loops.
 class OwnSoftmaxLossLayer : public OnBothDevices<SoftmaxWithLossLayer<float>> {
  public:
   using OnBothDevices::OnBothDevices;
@@ -76,7 +76,7 @@ class OwnSoftmaxLossLayer : public OnBothDevices<SoftmaxWithLossLayer<float>> {
   }
 };
 
-/// Adds to what the base does in backward. Its derivatives are twice the base's.
+/// Adds to the base's gradient in backward, which doubles it.
 template <typename Base>
 class TwiceLayer : public OnBothDevices<Base> {
  public:
@@ -93,7 +93,7 @@ class TwiceLayer : public OnBothDevices<Base> {
   }
 };
 
-/// Divides by half of what the base divides by.
+/// Divides by half of the base's divisor.
 template <typename Base>
 class HalfNormalizerLayer : public Base {
  public:
@@ -106,7 +106,7 @@ class HalfNormalizerLayer : public Base {
   }
 };
 
-/// Changes, between forward and backward, what the base has kept of the forward.
+/// Changes the values that the base keeps from forward to backward.
 class TwiceTheDifferenceLayer : public OnBothDevices<EuclideanLossLayer<float>> {
  public:
   using OnBothDevices::OnBothDevices;
@@ -170,7 +170,7 @@ REGISTER_FLOAT(TwiceTheContrast, TwiceTheContrastLayer);
 REGISTER_FLOAT(HalfTheDivisor, HalfTheDivisorLayer);
 REGISTER_FLOAT(TwiceTheGain, TwiceTheGainLayer);
 
-/// A derived loss, and the loss of the base that trains alike.
+/// A derived loss, and a loss of the base class that trains identically.
 struct Pair {
   const char* derived;
   const char* base;
@@ -211,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(
                          "type: 'ContrastiveLoss' loss_weight: 2 bottom: 'target' bottom: 'same'"}),
     [](const auto& info) { return "Case" + std::to_string(info.index); });
 
-TEST(DerivedSoftmaxLoss, WithLoopsOfItsOwnLearnsWhatTheBaseLearns) {
+TEST(DerivedSoftmaxLoss, WithItsOwnLoopsLearnsTheSameAsTheBase) {
   const vector<float> base = Train("type: 'SoftmaxWithLoss'" ON_LABELS, "");
   const vector<float> alone = Train("type: 'OwnSoftmaxLoss'" ON_LABELS, "");
   ASSERT_EQ(alone.size(), base.size());
@@ -236,7 +236,7 @@ TEST(DerivedSoftmaxLoss, ShowsItsSoftmaxAfterAPlannedPass) {
     EXPECT_EQ(loss->prob().cpu_data()[i], shown.cpu_data()[i]);
 }
 
-/// What Caffe's members of layers that are no losses say in a derived class.
+/// Values of the protected members, as in Caffe, of layers that are not losses.
 class OpenSoftmaxLayer : public SoftmaxLayer<float> {
  public:
   using SoftmaxLayer::SoftmaxLayer;
@@ -249,7 +249,7 @@ class OpenSoftmaxLayer : public SoftmaxLayer<float> {
   }
 };
 
-TEST(DerivedSoftmax, WorksOnItsTop) {
+TEST(DerivedSoftmax, BackwardReadsTheTop) {
   Blob<float> x(vector<int>{2, 3, 4}), y, plain_y;
   for (int i = 0; i < x.count(); ++i) x.mutable_cpu_data()[i] = static_cast<float>(i % 5);
   LayerParameter param;
@@ -283,7 +283,7 @@ class OpenAccuracyLayer : public OnBothDevices<AccuracyLayer<float>> {
   }
 };
 
-TEST(DerivedAccuracy, KnowsHowManyPositionsAreOfEachClass) {
+TEST(DerivedAccuracy, HasTheNumberOfPositionsOfEachClass) {
   Blob<float> x(vector<int>{4, 3}), label(vector<int>{4}), all, each;
   for (int i = 0; i < 4; ++i) label.mutable_cpu_data()[i] = static_cast<float>(i % 3);
   LayerParameter param;

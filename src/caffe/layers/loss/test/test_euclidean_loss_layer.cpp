@@ -1,5 +1,5 @@
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -22,7 +22,7 @@ TEST(EuclideanLossLayer, IsHalfTheSquaredDistancePerSample) {
   EXPECT_EQ(DiffOf(*b), (vector<double>{-0.125, 0.25, 0, -0.375}));
 }
 
-TEST(EuclideanLossLayer, OfAnEmptyBatchIsZero) {
+TEST(EuclideanLossLayer, IsZeroForAnEmptyBatch) {
   LayerCase loss(kLoss, {{0, 3}, {0, 3}}, 1);
   loss.SetUp();
   EXPECT_EQ(loss.layer->Forward(loss.bottom, loss.top), 0);
@@ -34,19 +34,19 @@ TEST(EuclideanLossLayer, BothBottomsMayTakeAGradient) {
   EXPECT_TRUE(layer->AllowForceBackward(1));
 }
 
-TEST(EuclideanLossLayer, EveryFormGivesTheGradient) {
+TEST(EuclideanLossLayer, EveryVariantGivesTheGradient) {
   for (const int bottom : {-1, 0, 1}) {
-    CheckAllForms(kLoss, kTwo, 1, 2, bottom);
-    CheckAllForms(kWeighted, kTwo, 1, 2, bottom);
+    CheckAllVariants(kLoss, kTwo, 1, 2, bottom);
+    CheckAllVariants(kWeighted, kTwo, 1, 2, bottom);
   }
 }
 
-TEST(EuclideanLossLayer, AllFormsGiveTheSameBits) {
+TEST(EuclideanLossLayer, AllVariantsGiveTheSameBits) {
   auto a = RandomBlob({3, 4}, 1), b = RandomBlob({3, 4}, 2);
   Blob<double> loss;
   for (const vector<bool>& wanted :
        {vector<bool>{true, true}, vector<bool>{true, false}, vector<bool>{false, true}}) {
-    CheckForms(MakeLayer(kLoss).get(), {a.get(), b.get()}, {&loss}, wanted, false);
+    CheckVariants(MakeLayer(kLoss).get(), {a.get(), b.get()}, {&loss}, wanted, false);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "caffe/layers/test/every_form.hpp"
+#include "caffe/layers/test/every_variant.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -22,17 +22,17 @@ double LossOf(const string& norm) {
   return loss.layer->Forward(loss.bottom, loss.top);
 }
 
-TEST(HingeLoss, IsTheMeanOfWhatIsOnTheWrongSideOfTheMargin) {
+TEST(HingeLoss, IsTheMeanViolationOfTheMargin) {
   // 0.5, 1.25, 0; 4, 1.5, 1
   EXPECT_DOUBLE_EQ(LossOf(""), 8.25 / 2);
   EXPECT_DOUBLE_EQ(LossOf("norm: L1"), 8.25 / 2);
   EXPECT_DOUBLE_EQ(LossOf("norm: L2"), (0.25 + 1.5625 + 16 + 2.25 + 1) / 2);
 }
 
-TEST(HingeLoss, EveryFormGivesTheGradient) {
+TEST(HingeLoss, EveryVariantGivesTheGradient) {
   for (const string norm : {"L1", "L2"}) {
-    CheckEveryForm([&] { return Scores("norm: " + norm); }, {true, false}, 1);
-    CheckEveryForm([&] { return Scores("norm: " + norm, {4, 3, 2, 1}); }, {true, false}, 1);
+    CheckEveryVariant([&] { return Scores("norm: " + norm); }, {true, false}, 1);
+    CheckEveryVariant([&] { return Scores("norm: " + norm, {4, 3, 2, 1}); }, {true, false}, 1);
   }
 }
 
@@ -43,7 +43,7 @@ TEST(HingeLoss, TouchesNoDiffInForward) {
   EXPECT_EQ(loss.bottom[0]->diff()->head(), SyncedMemory::UNINITIALIZED);
 }
 
-TEST(HingeLoss, OfAnEmptyBatchIsZero) {
+TEST(HingeLoss, IsZeroForAnEmptyBatch) {
   LayerCase loss(Loss(), {{0, 3}, {0}}, 1);
   loss.SetUp();
   EXPECT_EQ(loss.layer->Forward(loss.bottom, loss.top), 0);
@@ -56,7 +56,7 @@ TEST(HingeLossErrors, NamesTheLayerOfBadLabels) {
   range.bottom[1]->mutable_cpu_data()[3] = 5;
   range.SetUp();
   EXPECT_ERROR(range.layer->Forward(range.bottom, range.top),
-               "Layer loss: 1 of 4 labels are no class number in 0..4");
+               "Layer loss: 1 of 4 labels are not class numbers in 0..4");
   EXPECT_ERROR(range.layer->Backward(range.top, {true, true}, range.bottom),
                "Layer loss .*cannot backpropagate to label inputs");
 }

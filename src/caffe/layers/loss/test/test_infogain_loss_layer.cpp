@@ -1,4 +1,4 @@
-#include "caffe/layers/test/every_form.hpp"
+#include "caffe/layers/test/every_variant.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/util/io.hpp"
 
@@ -44,10 +44,10 @@ TEST(InfogainLoss, WeighsTheLogsByTheRowOfTheLabel) {
   EXPECT_NEAR(loss.top[1]->cpu_data()[3], 0.75, 1e-12);
 }
 
-TEST(InfogainLoss, EveryFormGivesTheGradient) {
+TEST(InfogainLoss, EveryVariantGivesTheGradient) {
   for (int tops : {1, 2})
-    CheckEveryForm([&] { return Scores("", kShapes, tops); }, {true, false, false}, 2);
-  CheckEveryForm(
+    CheckEveryVariant([&] { return Scores("", kShapes, tops); }, {true, false, false}, 2);
+  CheckEveryVariant(
       [] {
         return Scores("infogain_loss_param { axis: -1 } loss_weight: 0.5",
                       {{2, 4, 5}, {2, 4}, {5, 5}});
@@ -60,12 +60,12 @@ TEST(InfogainLoss, TakesTheMatrixFromAFile) {
   bottom.SetUp();
   const string source = "infogain_loss_param { source: '" + FileOf(*bottom.bottom[2]) + "' }";
   const auto make = [&] { return Scores(source, {kShapes[0], kShapes[1]}); };
-  CheckEveryForm(make, {true, false}, 2);
+  CheckEveryVariant(make, {true, false}, 2);
   LayerCase file = make();
   file.SetUp();
   EXPECT_EQ(file.layer->Forward(file.bottom, file.top),
             bottom.layer->Forward(bottom.bottom, bottom.top));
-  EXPECT_EQ(file.DiffsOfForm(0, {true, false}), bottom.DiffsOfForm(0, {true, false, false}));
+  EXPECT_EQ(file.DiffsOfVariant(0, {true, false}), bottom.DiffsOfVariant(0, {true, false, false}));
 }
 
 double LossWith(const string& param) {
@@ -85,7 +85,7 @@ TEST(InfogainLoss, DividesAsNormalizationSays) {
   EXPECT_NEAR(LossWith(ignore + "normalize: false }"), sum / 2, 1e-12);
 }
 
-TEST(InfogainLoss, TakesAForcedGradientOfTheScoresOnly) {
+TEST(InfogainLoss, OnlyScoresGetAForcedGradient) {
   const LayerCase loss = Scores("");
   EXPECT_TRUE(loss.layer->AllowForceBackward(0));
   EXPECT_FALSE(loss.layer->AllowForceBackward(1));

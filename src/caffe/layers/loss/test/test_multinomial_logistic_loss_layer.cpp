@@ -1,5 +1,5 @@
 #include "caffe/layers/loss_layer.hpp"
-#include "caffe/layers/test/every_form.hpp"
+#include "caffe/layers/test/every_variant.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -23,13 +23,13 @@ TEST(MultinomialLogisticLoss, IsTheMeanOfTheNegativeLogs) {
   const double least = static_cast<double>(kLOG_THRESHOLD);
   EXPECT_DOUBLE_EQ(loss.layer->Forward(loss.bottom, loss.top),
                    -(std::log(0.25) + std::log(least)) / 2);
-  EXPECT_EQ(loss.DiffsOfForm(0, {true, false}),
+  EXPECT_EQ(loss.DiffsOfVariant(0, {true, false}),
             (vector<double>{0, -0.5 / 0.25, 0, 0, 0, -0.5 / least}));
 }
 
-TEST(MultinomialLogisticLoss, EveryFormGivesTheGradient) {
-  CheckEveryForm([] { return Probabilities({4, 5}); }, {true, false}, 1);
-  CheckEveryForm([] { return Probabilities({4, 3, 2, 1}); }, {true, false}, 1);
+TEST(MultinomialLogisticLoss, EveryVariantGivesTheGradient) {
+  CheckEveryVariant([] { return Probabilities({4, 5}); }, {true, false}, 1);
+  CheckEveryVariant([] { return Probabilities({4, 3, 2, 1}); }, {true, false}, 1);
 }
 
 TEST(MultinomialLogisticLossErrors, NamesTheLayerOfBadLabels) {
@@ -39,7 +39,7 @@ TEST(MultinomialLogisticLossErrors, NamesTheLayerOfBadLabels) {
   range.bottom[1]->mutable_cpu_data()[3] = -1;
   range.SetUp();
   EXPECT_ERROR(range.layer->Forward(range.bottom, range.top),
-               "Layer loss: 1 of 4 labels are no class number in 0..4");
+               "Layer loss: 1 of 4 labels are not class numbers in 0..4");
   EXPECT_ERROR(range.layer->Backward(range.top, {true, true}, range.bottom),
                "Layer loss .*cannot backpropagate to label inputs");
 }

@@ -1,4 +1,4 @@
-// Losses and layers like them learn under a plan what they learn without one.
+// Losses, and layers like them, learn the same with and without a plan.
 
 #include "caffe/layers/loss/test/loss_net.hpp"
 

@@ -1,4 +1,4 @@
-#include "caffe/layers/test/every_form.hpp"
+#include "caffe/layers/test/every_variant.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -37,16 +37,16 @@ TEST(SigmoidCrossEntropyLoss, IsTheCrossEntropyPerSample) {
               -(0.25 * std::log(s) + 0.75 * std::log(1 - s) + std::log(0.5)) / 2, 1e-12);
 }
 
-TEST(SigmoidCrossEntropyLoss, OfLargeScoresIsFinite) {
+TEST(SigmoidCrossEntropyLoss, IsFiniteForLargeScores) {
   EXPECT_DOUBLE_EQ(LossOf("", {1000, -1000, 1000, -1000}, {0, 1, 1, 0}), 500);
 }
 
-TEST(SigmoidCrossEntropyLoss, EveryFormGivesTheGradient) {
+TEST(SigmoidCrossEntropyLoss, EveryVariantGivesTheGradient) {
   for (const string param : {"", "loss_param { ignore_label: -1 normalization: VALID }",
                              "loss_param { ignore_label: -1 normalization: NONE }"}) {
-    CheckEveryForm([&] { return Scores(param); }, {true, false}, 2);
+    CheckEveryVariant([&] { return Scores(param); }, {true, false}, 2);
   }
-  CheckEveryForm([] { return Scores("loss_weight: 0.5", {5}); }, {true, false}, 2);
+  CheckEveryVariant([] { return Scores("loss_weight: 0.5", {5}); }, {true, false}, 2);
 }
 
 TEST(SigmoidCrossEntropyLoss, SumsManyValues) {
@@ -65,14 +65,14 @@ TEST(SigmoidCrossEntropyLoss, DividesAsNormalizationSays) {
   EXPECT_NEAR(LossWith("loss_param { normalization: VALID }"), LossWith("") * 4 / 24, 1e-12);
 }
 
-TEST(SigmoidCrossEntropyLoss, OfAnEmptyBatchIsZero) { EXPECT_EQ(LossOf("", {}, {}), 0); }
+TEST(SigmoidCrossEntropyLoss, IsZeroForAnEmptyBatch) { EXPECT_EQ(LossOf("", {}, {}), 0); }
 
-TEST(SigmoidCrossEntropyLoss, OfIgnoredTargetsOnlyIsZero) {
+TEST(SigmoidCrossEntropyLoss, IsZeroIfAllTargetsAreIgnored) {
   LayerCase loss(Loss("loss_param { ignore_label: 7 normalization: VALID }"), {{2, 2}, {2, 2}}, 1);
   Assign({7, 7, 7.5, 7}, loss.bottom[1]);  // cut to whole numbers
   loss.SetUp();
   EXPECT_EQ(loss.layer->Forward(loss.bottom, loss.top), 0);
-  EXPECT_EQ(loss.DiffsOfForm(0, {true, false}), vector<double>(4, 0));
+  EXPECT_EQ(loss.DiffsOfVariant(0, {true, false}), vector<double>(4, 0));
 }
 
 TEST(SigmoidCrossEntropyLossErrors, NamesTheLayerOfBadBottoms) {

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "caffe/layers/test/every_form.hpp"
+#include "caffe/layers/test/every_variant.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -50,18 +50,18 @@ TEST(ArgMax, PutsTheHigherIndexOfEqualValuesFirst) {
   EXPECT_EQ(TopOf("top_k: 3", {1, 4}, {2, 5, 5, 2}, {1, 1, 3}), (vector<double>{2, 1, 3}));
 }
 
-TEST(ArgMax, ShowsWhatIsNotANumber) {
+TEST(ArgMax, TreatsNaNAsTheHighestValue) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(TopOf("top_k: 4", {1, 4}, {2, nan, 7, nan}, {1, 1, 4}), (vector<double>{3, 1, 2, 0}));
 }
 
-TEST(ArgMax, DeclaresWhatItTouches) {
+TEST(ArgMax, DeclaresNoBackwardAndNoAlgorithms) {
   LayerCase max(ArgMax("top_k: 2"), {{3, 5}}, 1);
   max.SetUp();
   const MemoryTraits traits = max.Traits();
   EXPECT_TRUE(traits.declared);
   EXPECT_TRUE(traits.backward.empty());
-  EXPECT_TRUE(Workspaces(traits.forward).empty());
+  EXPECT_TRUE(Algorithms(traits.forward).empty());
 }
 
 TEST(ArgMaxErrors, NamesTheLayerOfBadParameters) {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -29,7 +29,7 @@ TEST(BiasLayer, StartsAsTheIdentity) {
   EXPECT_EQ(DataOf(y), DataOf(*x));
 }
 
-TEST(BiasLayer, TheParameterCoversTheAxesAskedFor) {
+TEST(BiasLayer, ParameterHasTheRequestedAxes) {
   auto x = RandomBlob({2, 3, 4, 5}, 2);
   Blob<double> y;
   const auto shape = [&](const string& param) {
@@ -46,20 +46,20 @@ TEST(BiasLayer, TheParameterCoversTheAxesAskedFor) {
 
 TEST(BiasLayer, GivesTheGradient) {
   for (const char* param : {"", "axis: 0 num_axes: -1", "num_axes: 0", "axis: -1"}) {
-    CheckAllForms(Bias(param), {{2, 3, 2}}, 1, 1);
+    CheckAllVariants(Bias(param), {{2, 3, 2}}, 1, 1);
   }
-  CheckAllForms(Bias(""), {{2, 3, 2}, {3, 2}}, 1, 1);
-  CheckAllForms(Bias("axis: 2"), {{2, 3, 2}, {}}, 1, 1);
+  CheckAllVariants(Bias(""), {{2, 3, 2}, {3, 2}}, 1, 1);
+  CheckAllVariants(Bias("axis: 2"), {{2, 3, 2}, {}}, 1, 1);
 }
 
-TEST(BiasLayer, TouchesWhatItDeclaresAndRunsInPlace) {
+TEST(BiasLayer, TouchesOnlyDeclaredOperandsAndRunsInPlace) {
   auto x = RandomBlob({2, 3, 20}, 7), b = RandomBlob({3}, 8);
   Blob<double> y;
-  CheckForms(MakeLayer(Bias("")).get(), {x.get()}, {&y}, {true}, true);
-  CheckForms(MakeLayer(Bias("")).get(), {x.get()}, {&y}, {false}, true);
+  CheckVariants(MakeLayer(Bias("")).get(), {x.get()}, {&y}, {true}, true);
+  CheckVariants(MakeLayer(Bias("")).get(), {x.get()}, {&y}, {false}, true);
   for (const vector<bool>& propagate_down :
        {vector<bool>{true, true}, vector<bool>{true, false}, vector<bool>{false, true}}) {
-    CheckForms(MakeLayer(Bias("")).get(), {x.get(), b.get()}, {&y}, propagate_down, true);
+    CheckVariants(MakeLayer(Bias("")).get(), {x.get(), b.get()}, {&y}, propagate_down, true);
   }
 }
 

@@ -1,26 +1,27 @@
-// Layers that apply a function without parameters to each value, but ReLU, Sigmoid, TanH and Power.
+// Layers that apply a function without learned parameters to each value, except ReLU, Sigmoid, TanH
+// and Power.
 
 #include <cmath>
 #include <functional>
 #include <limits>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
 
 using Function = std::function<double(double)>;
-using Forms = vector<string>;
+using Variants = vector<string>;
 
 const double kInf = std::numeric_limits<double>::infinity();
 
-/// A layer, the inside of a `layer { }`, and what it has to be.
+/// A layer (the inside of a `layer { }`) and its expected properties.
 struct ElementwiseCase {
   string text;
   Function value;
-  Forms forms;
+  Variants variants;
   double kink_range = -1;  ///< inputs this near to 0 are left out of the gradient check
 };
 
@@ -30,7 +31,7 @@ string Named(const string& type, const string& param = "") {
 
 double Elu(double x, double alpha) { return x > 0 ? x : alpha * (std::exp(x) - 1); }
 
-const Forms kFromY = {"y", "x", "saved"}, kFromX = {"x", "saved"};
+const Variants kFromY = {"y", "x", "saved"}, kFromX = {"x", "saved"};
 
 // Inputs of LayerCase lie in [-2, 2.01], none nearer to a multiple of 1 / 20.5 than 0.01.
 const ElementwiseCase kCases[] = {
@@ -76,33 +77,34 @@ TEST(ElementwiseLayers, ApplyTheirFunctionToEachValue) {
   }
 }
 
-TEST(ElementwiseLayers, AllFormsGiveTheGradient) {
+TEST(ElementwiseLayers, AllVariantsGiveTheGradient) {
   for (const ElementwiseCase& c : kCases) {
     LayerCase layer(c.text, {{1}}, 1);
     layer.SetUp();
-    Forms names;
-    for (const OperandForm& form : layer.Traits().backward) names.push_back(form.name);
-    EXPECT_EQ(names, c.forms) << c.text;
-    CheckAllForms(c.text, {{3, 5}}, 1, c.forms.size(), -1, c.kink_range);
+    Variants names;
+    for (const OperandVariant& variant : layer.Traits().backward) names.push_back(variant.name);
+    EXPECT_EQ(names, c.variants) << c.text;
+    CheckAllVariants(c.text, {{3, 5}}, 1, c.variants.size(), -1, c.kink_range);
   }
 }
 
-TEST(ElementwiseLayers, AllFormsGiveTheSameBitsInPlaceToo) {
+TEST(ElementwiseLayers, AllVariantsGiveTheSameBitsInPlaceToo) {
   for (const ElementwiseCase& c : kCases) {
     LayerCase layer(c.text, {{2, 3, 5}}, 1);
     layer.bottom[0]->mutable_cpu_data()[3] = 0;
-    CheckForms(layer.layer.get(), layer.bottom, layer.top, {true}, true);
+    CheckVariants(layer.layer.get(), layer.bottom, layer.top, {true}, true);
     CheckInPlace(c.text, {{2, 3, 5}});
   }
 }
 
-TEST(ElementwiseLayers, FormsAreRightOnManyThreads) {
+TEST(ElementwiseLayers, VariantsAreRightOnManyThreads) {
   for (const ElementwiseCase& c : kCases) {
     LayerCase layer(c.text, {{40001}}, 1);
     layer.SetUp();
-    const vector<double> expected = layer.DiffsOfForm(0);
-    for (int form = 1; form < static_cast<int>(c.forms.size()); ++form)
-      EXPECT_EQ(layer.DiffsOfForm(form), expected) << c.text << ", form " << c.forms[form];
+    const vector<double> expected = layer.DiffsOfVariant(0);
+    for (int variant = 1; variant < static_cast<int>(c.variants.size()); ++variant)
+      EXPECT_EQ(layer.DiffsOfVariant(variant), expected)
+          << c.text << ", variant " << c.variants[variant];
   }
 }
 
@@ -110,13 +112,13 @@ TEST(ElementwiseLayers, TakeAnEmptyBatch) {
   for (const ElementwiseCase& c : kCases) {
     LayerCase layer(c.text, {{0, 3}}, 1);
     layer.SetUp();
-    for (int form = 0; form < static_cast<int>(c.forms.size()); ++form)
-      EXPECT_TRUE(layer.DiffsOfForm(form).empty());
+    for (int variant = 0; variant < static_cast<int>(c.variants.size()); ++variant)
+      EXPECT_TRUE(layer.DiffsOfVariant(variant).empty());
     EXPECT_EQ(layer.top[0]->shape(), (vector<int>{0, 3}));
   }
 }
 
-TEST(ElementwiseLayers, WantNothingForAGradientThatNobodyWants) {
+TEST(ElementwiseLayers, HaveNoBackwardIfNoGradientIsWanted) {
   for (const ElementwiseCase& c : kCases) {
     LayerCase layer(c.text, {{2, 3}}, 1);
     layer.SetUp();
@@ -126,20 +128,20 @@ TEST(ElementwiseLayers, WantNothingForAGradientThatNobodyWants) {
 
 /// y and dx, for dy = 1, 2, 3, ..., of a layer at these values.
 struct AtValues {
-  AtValues(const string& text, const vector<double>& x, int form = 0)
+  AtValues(const string& text, const vector<double>& x, int variant = 0)
       : layer(text, {{static_cast<int>(x.size())}}, 1) {
     layer.SetUp();
     std::copy(x.begin(), x.end(), layer.bottom[0]->mutable_cpu_data());
-    dx = layer.DiffsOfForm(form);
+    dx = layer.DiffsOfVariant(variant);
     y = layer.outputs;
   }
   LayerCase layer;
   vector<double> y, dx;
 };
 
-TEST(AbsVal, HasNoSlopeAtZeroAndTwoBitsForEachSign) {
-  for (const int form : {0, 1}) {
-    AtValues abs(Named("AbsVal"), {-2, 0, 3, -0.0, -kInf}, form);
+TEST(AbsVal, HasZeroGradientAtZeroAndSavesTwoBitsPerValue) {
+  for (const int variant : {0, 1}) {
+    AtValues abs(Named("AbsVal"), {-2, 0, 3, -0.0, -kInf}, variant);
     EXPECT_EQ(abs.y, (vector<double>{2, 0, 3, 0, kInf}));
     EXPECT_EQ(abs.dx, (vector<double>{-1, 0, 3, 0, -5}));
     EXPECT_EQ(abs.layer.Traits().saved.at(0).bytes, 2);
@@ -147,16 +149,16 @@ TEST(AbsVal, HasNoSlopeAtZeroAndTwoBitsForEachSign) {
 }
 
 TEST(Clip, PassesTheGradientOnTheBoundsAndSavesOneBitPerValue) {
-  for (const int form : {0, 1}) {
+  for (const int variant : {0, 1}) {
     AtValues clip(Named("Clip", "clip_param { min: -1 max: 2 }"), {-1.5, -1, 0, 2, 2.5, kInf},
-                  form);
+                  variant);
     EXPECT_EQ(clip.y, (vector<double>{-1, -1, 0, 2, 2, 2}));
     EXPECT_EQ(clip.dx, (vector<double>{0, 2, 3, 4, 0, 0}));
     EXPECT_EQ(clip.layer.Traits().saved.at(0).bytes, 1);
   }
 }
 
-TEST(ElementwiseLayers, KeepNotANumber) {
+TEST(ElementwiseLayers, KeepNaN) {
   for (const ElementwiseCase& c : kCases) {
     auto x = BlobOf({1}, {NAN});
     Blob<double> y;
@@ -167,9 +169,9 @@ TEST(ElementwiseLayers, KeepNotANumber) {
   }
 }
 
-TEST(BNLL, IsExactFarFromZeroToo) {
-  for (const int form : {0, 1, 2}) {
-    const AtValues bnll(Named("BNLL"), {0, 800, -30, -800, 50}, form);
+TEST(BNLL, IsAccurateFarFromZero) {
+  for (const int variant : {0, 1, 2}) {
+    const AtValues bnll(Named("BNLL"), {0, 800, -30, -800, 50}, variant);
     EXPECT_DOUBLE_EQ(bnll.y[0], std::log(2.0));
     EXPECT_EQ(bnll.y[1], 800);
     EXPECT_DOUBLE_EQ(bnll.y[2], std::log1p(std::exp(-30.0)));
@@ -182,7 +184,7 @@ TEST(BNLL, IsExactFarFromZeroToo) {
   }
 }
 
-TEST(ELU, IsExactNearZeroAndTamesInfinity) {
+TEST(ELU, IsAccurateNearZeroAndAtInfinity) {
   const AtValues elu(Named("ELU", "elu_param { alpha: 0.5 }"), {-1e-12, 0, -kInf});
   EXPECT_DOUBLE_EQ(elu.y[0], 0.5 * std::expm1(-1e-12));
   EXPECT_EQ(elu.y[1], 0);
@@ -191,13 +193,13 @@ TEST(ELU, IsExactNearZeroAndTamesInfinity) {
   EXPECT_EQ(elu.dx[2], 0);
 }
 
-TEST(Swish, IsExactFarFromZeroToo) {
+TEST(Swish, IsAccurateFarFromZero) {
   const AtValues swish(Named("Swish"), {-800, 800, 0});
   EXPECT_EQ(swish.y, (vector<double>{0, 800, 0}));
   EXPECT_EQ(swish.dx, (vector<double>{0, 2, 1.5}));
 }
 
-TEST(ExpAndLog, RefuseABaseWithoutALogarithm) {
+TEST(ExpAndLog, RejectABaseWithoutALogarithm) {
   const auto set_up = [](const string& text) { LayerCase(text, {{2}}, 1).SetUp(); };
   for (const char* base : {"0", "-2"}) {
     const string param = string("{ base: ") + base + " }";
@@ -220,7 +222,7 @@ TEST(ExpAndLog, ABaseOfOneIsConstant) {
 
 const char kThreshold[] = "name: 'layer' type: 'Threshold' threshold_param { threshold: 0.5 }";
 
-TEST(Threshold, TellsWhichValuesAreGreater) {
+TEST(Threshold, MarksValuesAboveTheThreshold) {
   auto x = BlobOf({2, 2}, {0.25, 0.5, 0.75, -1});
   Blob<double> y;
   auto layer = MakeLayer(kThreshold);
@@ -231,7 +233,7 @@ TEST(Threshold, TellsWhichValuesAreGreater) {
   EXPECT_EQ(DataOf(*x), (vector<double>{0, 0, 1, 0}));
 }
 
-TEST(Threshold, ABackwardThatWantsItsGradientEndsTheProgram) {
+TEST(Threshold, BackwardThatNeedsItsGradientAborts) {
   auto x = BlobOf({2}, {0, 1});
   Blob<double> y;
   auto layer = MakeLayer(kThreshold);

@@ -1,4 +1,4 @@
-#include "caffe/layers/test/form_check.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -23,7 +23,7 @@ vector<double> Forward(const string& param, const vector<vector<double>>& inputs
   return vector<double>(y, y + eltwise.top[0]->count());
 }
 
-TEST(Eltwise, ComputesByHand) {
+TEST(Eltwise, GivesHandComputedValues) {
   const vector<vector<double>> inputs = {{1, 5}, {2, -3}, {4, 6}};
   EXPECT_EQ(Forward("", inputs), (vector<double>{7, 8}));
   EXPECT_EQ(Forward("coeff: 1 coeff: -1 coeff: 0.5", inputs), (vector<double>{1, 11}));
@@ -33,18 +33,18 @@ TEST(Eltwise, ComputesByHand) {
 
 TEST(Eltwise, GivesTheGradient) {
   for (const auto& shapes : {kTwo, kFour}) {
-    CheckAllForms(Eltwise(""), shapes, 1, 1);
-    CheckAllForms(Eltwise("operation: PROD"), shapes, 1, 1);
-    CheckAllForms(Eltwise("operation: PROD stable_prod_grad: false"), shapes, 1, 1);
-    CheckAllForms(Eltwise("operation: MAX"), shapes, 1, 1);
+    CheckAllVariants(Eltwise(""), shapes, 1, 1);
+    CheckAllVariants(Eltwise("operation: PROD"), shapes, 1, 1);
+    CheckAllVariants(Eltwise("operation: PROD stable_prod_grad: false"), shapes, 1, 1);
+    CheckAllVariants(Eltwise("operation: MAX"), shapes, 1, 1);
   }
-  CheckAllForms(Eltwise("coeff: 0.5 coeff: -2"), kTwo, 1, 1);
+  CheckAllVariants(Eltwise("coeff: 0.5 coeff: -2"), kTwo, 1, 1);
 }
 
 TEST(Eltwise, GivesTheGradientOfOneBottomAlone) {
   for (const char* operation : {"SUM", "PROD", "MAX"}) {
     for (int bottom = 0; bottom < 2; ++bottom) {
-      CheckAllForms(Eltwise(string("operation: ") + operation), kTwo, 1, 1, bottom);
+      CheckAllVariants(Eltwise(string("operation: ") + operation), kTwo, 1, 1, bottom);
     }
   }
 }
@@ -53,7 +53,7 @@ TEST(Eltwise, TiesGoToTheSecondOfTwoAndElseToTheEarlier) {
   LayerCase eltwise(Eltwise("operation: MAX"), {{1}, {1}, {1}}, 1);
   for (Blob<double>* blob : eltwise.bottom) blob->mutable_cpu_data()[0] = 3;
   eltwise.SetUp();
-  EXPECT_EQ(eltwise.DiffsOfForm(0), (vector<double>{0, 1, 0}));
+  EXPECT_EQ(eltwise.DiffsOfVariant(0), (vector<double>{0, 1, 0}));
 }
 
 TEST(Eltwise, SumAndMaximumRunInPlace) {
@@ -64,11 +64,11 @@ TEST(Eltwise, SumAndMaximumRunInPlace) {
 
 void CheckAliases(const string& param, const vector<vector<int>>& shapes, size_t expected_pairs) {
   const LayerCase one(Eltwise(param), shapes, 1);
-  CheckForms(one.layer.get(), one.bottom, one.top, vector<bool>(shapes.size(), true), false);
+  CheckVariants(one.layer.get(), one.bottom, one.top, vector<bool>(shapes.size(), true), false);
   EXPECT_EQ(one.Traits().backward[0].may_alias.size(), expected_pairs) << param;
 }
 
-TEST(Eltwise, DerivativesMayLieWhereTheTraitsSay) {
+TEST(Eltwise, DerivativesMayAliasAsDeclared) {
   CheckAliases("", kTwo, 1);
   CheckAliases("operation: MAX", kFour, 1);
   // dx1 on x0; dx0 on x0, x1 and dy.

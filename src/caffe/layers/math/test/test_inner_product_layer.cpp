@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
@@ -46,7 +46,7 @@ TEST(InnerProductLayer, TransposedWeightsGiveTheSame) {
   for (int i = 0; i < y.count(); ++i) EXPECT_NEAR(y.cpu_data()[i], z.cpu_data()[i], 1e-12);
 }
 
-TEST(InnerProductLayer, KeepsTheAxesBeforeItsOwn) {
+TEST(InnerProductLayer, KeepsTheAxesBeforeItsAxis) {
   auto x = RandomBlob({2, 3, 4, 5}, 2);
   Blob<double> y;
   MakeLayer(InnerProduct("axis: 2"))->SetUp({x.get()}, {&y});
@@ -55,27 +55,27 @@ TEST(InnerProductLayer, KeepsTheAxesBeforeItsOwn) {
   EXPECT_EQ(y.shape(), (vector<int>{2, 3, 4, 3}));
 }
 
-TEST(InnerProductLayer, GradientsAgreeWithDifferences) {
+TEST(InnerProductLayer, GivesTheGradient) {
   for (const char* param : {"", "transpose: true", "axis: 2", "bias_term: false"}) {
     auto x = RandomBlob({2, 3, 2}, 3);
     Blob<double> y;
     GradientChecker<double> checker(1e-2, 1e-6);
     checker.CheckGradientExhaustive(MakeLayer(InnerProduct(param)).get(), {x.get()}, {&y});
-    checker.set_form(0);
+    checker.set_variant(0);
     checker.CheckGradient(MakeLayer(InnerProduct(param)).get(), {x.get()}, {&y});
   }
 }
 
-TEST(InnerProductLayer, TouchesWhatItDeclaresAndMayAliasAsDeclared) {
+TEST(InnerProductLayer, TouchesOnlyDeclaredOperandsAndMayAliasAsDeclared) {
   auto x = RandomBlob({3, 3}, 4);
   Blob<double> y;
   for (const bool data : {true, false}) {
-    CheckForms(MakeLayer(InnerProduct("")).get(), {x.get()}, {&y}, {data}, false);
-    CheckForms(MakeLayer(InnerProduct("transpose: true")).get(), {x.get()}, {&y}, {data}, false);
+    CheckVariants(MakeLayer(InnerProduct("")).get(), {x.get()}, {&y}, {data}, false);
+    CheckVariants(MakeLayer(InnerProduct("transpose: true")).get(), {x.get()}, {&y}, {data}, false);
   }
   auto fixed = MakeLayer(InnerProduct(""));
   fixed->set_param_propagate_down(0, false);
-  CheckForms(fixed.get(), {x.get()}, {&y}, {true}, false);
+  CheckVariants(fixed.get(), {x.get()}, {&y}, {true}, false);
 }
 
 TEST(InnerProductLayerErrors, BadShapesNameTheLayer) {

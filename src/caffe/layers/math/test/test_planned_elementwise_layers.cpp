@@ -39,7 +39,7 @@ void FillInputs(Net<float>* net) {
   }
 }
 
-/// Two passes, and the gradients that they add up to.
+/// The gradients that two passes accumulate.
 vector<float> Gradients(Net<float>* net) {
   FillInputs(net);
   net->ClearParamDiffs();
@@ -80,7 +80,7 @@ string WithThreshold(const string& more) {
 )";
 }
 
-TEST(PlannedElementwiseLayers, NothingLearnsThroughAThreshold) {
+TEST(PlannedElementwiseLayers, NoGradientPassesAThreshold) {
   PlacementOptions options;
   options.strategy = "hybrid";
   for (const bool placed : {false, true}) {

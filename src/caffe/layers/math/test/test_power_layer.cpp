@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -9,7 +9,7 @@ namespace {
 
 struct PowerCase {
   double power, scale, shift;
-  vector<string> forms;
+  vector<string> variants;
 };
 
 const vector<string> kConstant = {"constant"}, kFromX = {"x", "saved"},
@@ -50,21 +50,21 @@ TEST(PowerLayer, IsTheIdentityByDefault) {
   EXPECT_EQ(DataOf(y), DataOf(*x));
 }
 
-TEST(PowerLayer, EveryFormGivesTheGradientInPlaceToo) {
+TEST(PowerLayer, EveryVariantGivesTheGradientInPlaceToo) {
   for (const PowerCase& c : kCases) {
     SCOPED_TRACE(Power(c));
     auto x = RandomBlob({2, 3, 4}, 3);
     Blob<double> y;
     auto layer = MakeLayer(Power(c));
-    CheckForms(layer.get(), {x.get()}, {&y}, {true}, true);
+    CheckVariants(layer.get(), {x.get()}, {&y}, {true}, true);
     const MemoryTraits traits = layer->Traits({x.get()}, {&y}, {true});
     vector<string> names;
-    for (const OperandForm& form : traits.backward) names.push_back(form.name);
-    EXPECT_EQ(names, c.forms);
-    EXPECT_EQ(traits.saved.empty(), c.forms == kConstant);
-    for (int form = -1; form < static_cast<int>(names.size()); ++form) {
+    for (const OperandVariant& variant : traits.backward) names.push_back(variant.name);
+    EXPECT_EQ(names, c.variants);
+    EXPECT_EQ(traits.saved.empty(), c.variants == kConstant);
+    for (int variant = -1; variant < static_cast<int>(names.size()); ++variant) {
       GradientChecker<double> checker(1e-4, 1e-6);
-      checker.set_form(form);
+      checker.set_variant(variant);
       checker.CheckGradientEltwise(MakeLayer(Power(c)).get(), {x.get()}, {&y});
     }
   }
@@ -83,7 +83,7 @@ TEST(PowerLayer, HasAFiniteGradientWhereTheBaseIsZero) {
   }
 }
 
-TEST(PowerLayer, AScaleOfZeroMakesAConstantOfEverything) {
+TEST(PowerLayer, IsConstantForAScaleOfZero) {
   auto x = BlobOf({2}, {NAN, INFINITY});
   Blob<double> y;
   auto layer = MakeLayer(Power({2, 0, 3, {}}));

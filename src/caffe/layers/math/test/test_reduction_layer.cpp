@@ -1,4 +1,4 @@
-#include "caffe/layers/test/every_form.hpp"
+#include "caffe/layers/test/every_variant.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -19,7 +19,7 @@ vector<double> TopOf(const string& param, const vector<int>& top_shape) {
   return Values(sum.top[0]->cpu_data(), sum.top[0]->count());
 }
 
-TEST(Reduction, SumsAllAxesFromOneOn) {
+TEST(Reduction, ReducesAllAxesFromItsAxisOn) {
   EXPECT_EQ(TopOf("", {}), (vector<double>{4.5}));
   EXPECT_EQ(TopOf("axis: 1", {2}), (vector<double>{2, 2.5}));
   EXPECT_EQ(TopOf("axis: -1", {2, 3}), kValues);
@@ -28,13 +28,13 @@ TEST(Reduction, SumsAllAxesFromOneOn) {
   EXPECT_EQ(TopOf("operation: MEAN coeff: 4", {}), (vector<double>{3}));
 }
 
-TEST(Reduction, EveryFormGivesTheGradient) {
+TEST(Reduction, EveryVariantGivesTheGradient) {
   for (const string operation : {"SUM", "ASUM", "SUMSQ", "MEAN"}) {
     for (const string axis : {"0", "1", "-1"}) {
       const string text = Reduction("operation: " + operation + " axis: " + axis + " coeff: 1.5");
-      CheckAllForms(text, {{2, 3, 2}}, 1, 1);
+      CheckAllVariants(text, {{2, 3, 2}}, 1, 1);
       LayerCase sum(text, {{2, 3, 2}}, 1);
-      CheckForms(sum.layer.get(), sum.bottom, sum.top, {true}, false);
+      CheckVariants(sum.layer.get(), sum.bottom, sum.top, {true}, false);
     }
   }
 }
@@ -48,7 +48,7 @@ TEST(Reduction, MayBeALoss) {
   EXPECT_EQ(Values(sum.bottom[0]->cpu_diff(), 6), (vector<double>{3, -6, 9, -12, 1.5, 18}));
 }
 
-TEST(Reduction, OfAnEmptyBatchIsZero) {
+TEST(Reduction, IsZeroForAnEmptyBatch) {
   for (const string operation : {"SUM", "ASUM", "SUMSQ", "MEAN"}) {
     LayerCase sum(Reduction("operation: " + operation) + " loss_weight: 1", {{0, 3}}, 1);
     sum.SetUp();
@@ -56,14 +56,14 @@ TEST(Reduction, OfAnEmptyBatchIsZero) {
   }
 }
 
-TEST(Reduction, OfAZeroHasNoSign) {
+TEST(Reduction, AbsoluteSumHasZeroGradientAtZero) {
   LayerCase sum(Reduction("operation: ASUM"), {{3}}, 1);
   Assign({0, -2, 3}, sum.bottom[0]);
   sum.SetUp();
-  EXPECT_EQ(sum.DiffsOfForm(0), (vector<double>{0, -1, 1}));
+  EXPECT_EQ(sum.DiffsOfVariant(0), (vector<double>{0, -1, 1}));
 }
 
-TEST(ReductionErrors, KnowsItsAxes) {
+TEST(ReductionErrors, RejectsAnAxisOutOfRange) {
   LayerCase sum(Reduction("axis: 2"), {{2, 3}}, 1);
   EXPECT_ERROR(sum.SetUp(), "axis 2 out of range");
 }

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
@@ -38,7 +38,7 @@ TEST(ScaleLayer, StartsAsTheIdentity) {
   EXPECT_EQ(DataOf(y), DataOf(*x));
 }
 
-TEST(ScaleLayer, TheParameterCoversTheAxesAskedFor) {
+TEST(ScaleLayer, ParameterHasTheRequestedAxes) {
   auto x = RandomBlob({2, 3, 4, 5}, 2);
   Blob<double> y;
   const auto shape = [&](const string& param) {
@@ -53,25 +53,25 @@ TEST(ScaleLayer, TheParameterCoversTheAxesAskedFor) {
   EXPECT_EQ(shape("num_axes: 0"), vector<int>{});
 }
 
-TEST(ScaleLayer, GradientsOfEveryFormAgreeWithDifferences) {
+TEST(ScaleLayer, EveryVariantGivesTheGradient) {
   for (const char* param :
        {"", "bias_term: true", "axis: 0 num_axes: -1 bias_term: true", "num_axes: 0", "axis: -1"}) {
-    for (int form = -1; form < 2; ++form) {
+    for (int variant = -1; variant < 2; ++variant) {
       auto x = RandomBlob({2, 3, 2}, 3);
       Blob<double> y;
       GradientChecker<double> checker(1e-2, 1e-6);
-      checker.set_form(form);
+      checker.set_variant(variant);
       checker.CheckGradientExhaustive(MakeLayer(Scale(param)).get(), {x.get()}, {&y});
     }
   }
 }
 
 TEST(ScaleLayer, GradientsOfTwoBottomsAgreeWithDifferences) {
-  for (int form = -1; form < 2; ++form) {
+  for (int variant = -1; variant < 2; ++variant) {
     auto x = RandomBlob({2, 3, 2}, 4), s = RandomBlob({3, 2}, 5), scalar = RandomBlob({}, 6);
     Blob<double> y;
     GradientChecker<double> checker(1e-2, 1e-6);
-    checker.set_form(form);
+    checker.set_variant(variant);
     checker.CheckGradientExhaustive(MakeLayer(Scale("bias_term: true")).get(), {x.get(), s.get()},
                                     {&y});
     checker.CheckGradientExhaustive(MakeLayer(Scale("axis: 2")).get(), {x.get(), scalar.get()},
@@ -79,28 +79,28 @@ TEST(ScaleLayer, GradientsOfTwoBottomsAgreeWithDifferences) {
   }
 }
 
-TEST(ScaleLayer, AllFormsGiveTheSameBitsInPlaceToo) {
+TEST(ScaleLayer, AllVariantsGiveTheSameBitsInPlaceToo) {
   auto x = RandomBlob({2, 3, 20}, 7), s = RandomBlob({3}, 8);
   Blob<double> y;
-  CheckForms(MakeLayer(Scale("bias_term: true")).get(), {x.get()}, {&y}, {true}, true);
-  CheckForms(MakeLayer(Scale("bias_term: true")).get(), {x.get()}, {&y}, {false}, true);
+  CheckVariants(MakeLayer(Scale("bias_term: true")).get(), {x.get()}, {&y}, {true}, true);
+  CheckVariants(MakeLayer(Scale("bias_term: true")).get(), {x.get()}, {&y}, {false}, true);
   for (const vector<bool>& propagate_down :
        {vector<bool>{true, true}, vector<bool>{true, false}, vector<bool>{false, true}}) {
-    CheckForms(MakeLayer(Scale("")).get(), {x.get(), s.get()}, {&y}, propagate_down, true);
+    CheckVariants(MakeLayer(Scale("")).get(), {x.get(), s.get()}, {&y}, propagate_down, true);
   }
 }
 
-TEST(ScaleLayer, WithoutAScaleGradientNothingIsSaved) {
+TEST(ScaleLayer, SavesNothingWithoutAScaleGradient) {
   auto x = RandomBlob({2, 3, 2}, 9);
   Blob<double> y;
   auto layer = MakeLayer(Scale(""));
   layer->set_param_propagate_down(0, false);
   layer->SetUp({x.get()}, {&y});
   layer->set_param_propagate_down(0, false);
-  for (const OperandForm& form : layer->Traits({x.get()}, {&y}, {true}).backward) {
-    EXPECT_EQ(std::count(form.reads.begin(), form.reads.end(), BottomData(0)), 0);
-    EXPECT_EQ(std::count(form.reads.begin(), form.reads.end(), Saved(0)), 0);
-    EXPECT_EQ(form.scratch_bytes, 0);
+  for (const OperandVariant& variant : layer->Traits({x.get()}, {&y}, {true}).backward) {
+    EXPECT_EQ(std::count(variant.reads.begin(), variant.reads.end(), BottomData(0)), 0);
+    EXPECT_EQ(std::count(variant.reads.begin(), variant.reads.end(), Saved(0)), 0);
+    EXPECT_EQ(variant.workspace_bytes, 0);
   }
 }
 

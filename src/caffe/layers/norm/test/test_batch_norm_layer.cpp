@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/body_memory.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
@@ -53,26 +53,27 @@ TEST(BatchNormLayer, KeepsRunningSumsAndUsesThemOutsideTraining) {
   EXPECT_DOUBLE_EQ(y.cpu_data()[0], 8 / std::sqrt(3.0));
 }
 
-TEST(BatchNormLayer, GradientsOfEveryFormAgreeWithDifferences) {
+TEST(BatchNormLayer, EveryVariantGivesTheGradient) {
   for (const char* param : {"", "use_global_stats: true"}) {
     for (const vector<int>& shape : {vector<int>{3, 2, 2, 2}, vector<int>{4, 3}}) {
-      for (int form = -1; form < (*param == '\0' ? 3 : 1); ++form) {
+      for (int variant = -1; variant < (*param == '\0' ? 3 : 1); ++variant) {
         auto x = RandomBlob(shape, 2);
         Blob<double> y;
         GradientChecker<double> checker(1e-4, 1e-5);
-        checker.set_form(form);
+        checker.set_variant(variant);
         checker.CheckGradientExhaustive(MakeLayer(BatchNorm(param)).get(), {x.get()}, {&y});
       }
     }
   }
 }
 
-TEST(BatchNormLayer, AllFormsGiveTheSameBitsInPlaceToo) {
+TEST(BatchNormLayer, AllVariantsGiveTheSameBitsInPlaceToo) {
   auto x = RandomBlob({3, 2, 4, 5}, 3);
   Blob<double> y;
-  CheckForms(MakeLayer(BatchNorm()).get(), {x.get()}, {&y}, {true}, true);
-  CheckForms(MakeLayer(BatchNorm("use_global_stats: true")).get(), {x.get()}, {&y}, {true}, true);
-  CheckForms(MakeLayer(BatchNorm()).get(), {x.get()}, {&y}, {false}, true);
+  CheckVariants(MakeLayer(BatchNorm()).get(), {x.get()}, {&y}, {true}, true);
+  CheckVariants(MakeLayer(BatchNorm("use_global_stats: true")).get(), {x.get()}, {&y}, {true},
+                true);
+  CheckVariants(MakeLayer(BatchNorm()).get(), {x.get()}, {&y}, {false}, true);
 }
 
 TEST(BatchNormLayer, NeedsNoFullSizeWorkspaceAndIsRepeatable) {
@@ -83,19 +84,20 @@ TEST(BatchNormLayer, NeedsNoFullSizeWorkspaceAndIsRepeatable) {
     layer->SetUp({x.get()}, {&y});
     const MemoryTraits traits = layer->Traits({x.get()}, {&y}, {true});
     EXPECT_TRUE(traits.repeatable);
-    EXPECT_EQ(traits.forward.scratch_bytes, 2 * 2 * 8);
-    for (const OperandForm& form : traits.backward) EXPECT_LE(form.scratch_bytes, 2 * 2 * 8);
+    EXPECT_EQ(traits.forward.workspace_bytes, 2 * 2 * 8);
+    for (const OperandVariant& variant : traits.backward)
+      EXPECT_LE(variant.workspace_bytes, 2 * 2 * 8);
   }
 }
 
-TEST(BatchNormLayer, AForwardThatRepeatsItselfLeavesTheStatisticsAlone) {
+TEST(BatchNormLayer, RecomputedForwardLeavesTheStatisticsAlone) {
   auto x = RandomBlob({3, 2, 4, 5}, 7);
   Blob<double> y;
   auto layer = MakeLayer(BatchNorm());
   layer->SetUp({x.get()}, {&y});
   const MemoryTraits traits = layer->Traits({x.get()}, {&y}, {true});
-  for (int form = 0; form < static_cast<int>(traits.backward.size()); ++form) {
-    const FormBuffers first(traits, form), again(traits, form);
+  for (int variant = 0; variant < static_cast<int>(traits.backward.size()); ++variant) {
+    const VariantBuffers first(traits, variant), again(traits, variant);
     layer->EnterPlan(first.forward());
     layer->Forward({x.get()}, {&y});
     const vector<double> top = DataOf(y);
@@ -119,7 +121,7 @@ TEST(BatchNormLayer, AForwardThatRepeatsItselfLeavesTheStatisticsAlone) {
   }
 }
 
-TEST(BatchNormLayer, ItsStatisticsAreNotLearned) {
+TEST(BatchNormLayer, DoesNotLearnItsStatistics) {
   auto x = RandomBlob({3, 2}, 5);
   Blob<double> y;
   auto layer = MakeLayer(BatchNorm());

@@ -1,8 +1,8 @@
 // BatchNorm with scale_bias, and BN.
 #include <cmath>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -35,7 +35,7 @@ void RunBoth(Layer<double>* layer, Blob<double>* x, Blob<double>* y) {
   layer->Backward({y}, {true}, {x});
 }
 
-TEST(BatchNormWithScaleBias, IsBatchNormAndScale) {
+TEST(BatchNormWithScaleBias, EqualsBatchNormThenScale) {
   for (const char* statistics : {"", "use_global_stats: true"}) {
     auto x = RandomBlob({3, 2, 4, 5}, 1), x2 = RandomBlob({3, 2, 4, 5}, 1);
     Blob<double> y, between, y2;
@@ -66,7 +66,7 @@ TEST(BatchNormWithScaleBias, IsBatchNormAndScale) {
   }
 }
 
-TEST(BatchNormWithScaleBias, BeginsWithScaleOneAndBiasZeroAndLearnsOnlyThem) {
+TEST(BatchNormWithScaleBias, StartsWithScaleOneAndBiasZeroAndLearnsOnlyThem) {
   auto x = RandomBlob({3, 2}, 2);
   Blob<double> y;
   auto layer = MakeLayer(BatchNorm(""));
@@ -79,15 +79,15 @@ TEST(BatchNormWithScaleBias, BeginsWithScaleOneAndBiasZeroAndLearnsOnlyThem) {
   EXPECT_TRUE(layer->param_propagate_down(4));
 }
 
-TEST(BatchNormWithScaleBias, GradientsOfEveryFormAgreeWithDifferences) {
+TEST(BatchNormWithScaleBias, EveryVariantGivesTheGradient) {
   for (const char* statistics : {"", "use_global_stats: true"}) {
     for (const vector<int>& shape : {vector<int>{3, 2, 2, 2}, vector<int>{4, 3}}) {
-      for (int form = -1; form < 2; ++form) {
+      for (int variant = -1; variant < 2; ++variant) {
         auto x = RandomBlob(shape, 3);
         Blob<double> y;
         // A large eps: without running sums the variance is 0.
         GradientChecker<double> checker(1e-4, 1e-5);
-        checker.set_form(form);
+        checker.set_variant(variant);
         auto layer = MakeLayer(BatchNorm(string(kDrawn) + "eps: 0.5 " + statistics));
         checker.CheckGradientExhaustive(layer.get(), {x.get()}, {&y});
       }
@@ -95,7 +95,7 @@ TEST(BatchNormWithScaleBias, GradientsOfEveryFormAgreeWithDifferences) {
   }
 }
 
-TEST(BatchNormWithScaleBias, AllFormsGiveTheSameBitsInPlaceToo) {
+TEST(BatchNormWithScaleBias, AllVariantsGiveTheSameBitsInPlaceToo) {
   auto x = RandomBlob({3, 2, 4, 5}, 4);
   Blob<double> y;
   for (const char* statistics : {"", "use_global_stats: true"}) {
@@ -106,13 +106,13 @@ TEST(BatchNormWithScaleBias, AllFormsGiveTheSameBitsInPlaceToo) {
         layer->SetUp({x.get()}, {&y});
         layer->set_param_propagate_down(3, fixed % 2 == 0);
         layer->set_param_propagate_down(4, fixed / 2 == 0);
-        CheckForms(layer.get(), {x.get()}, {&y}, {wanted}, true);
+        CheckVariants(layer.get(), {x.get()}, {&y}, {wanted}, true);
       }
     }
   }
 }
 
-TEST(BatchNormWithScaleBiasErrors, WeightsOfAnotherFormNameTheLayer) {
+TEST(BatchNormWithScaleBiasErrors, RejectsWeightsOfAnotherNumberOrShape) {
   auto x = RandomBlob({3, 2}, 5);
   Blob<double> y;
   const string blob = " blobs { shape { dim: 2 } data: 1 data: 1 }";
@@ -143,7 +143,7 @@ TEST(BN, HasFourBlobsAndLearnsTwo) {
   }
 }
 
-TEST(BN, MovesRunningStatisticsAndUsesThemFrozenAndOutsideTraining) {
+TEST(BN, UpdatesRunningStatisticsAndUsesThemFrozenAndOutsideTraining) {
   auto x = BlobOf({2, 1}, {1, 3}), probe = BlobOf({1, 1}, {10});
   Blob<double> y;
   auto layer = MakeLayer(BN("momentum: 0.75 eps: 3 slope_filler { value: 4 }"));
@@ -167,49 +167,49 @@ TEST(BN, MovesRunningStatisticsAndUsesThemFrozenAndOutsideTraining) {
   }
 }
 
-TEST(BN, GradientsOfEveryFormAgreeWithDifferences) {
+TEST(BN, EveryVariantGivesTheGradient) {
   for (const vector<int>& shape : {vector<int>{3, 2, 2, 2}, vector<int>{4, 3}}) {
-    for (int form = -1; form < 2; ++form) {
+    for (int variant = -1; variant < 2; ++variant) {
       auto x = RandomBlob(shape, 7);
       Blob<double> y;
       GradientChecker<double> checker(1e-4, 1e-5);
-      checker.set_form(form);
+      checker.set_variant(variant);
       checker.CheckGradientExhaustive(MakeLayer(BN(kDrawnSlope)).get(), {x.get()}, {&y});
     }
   }
 }
 
 TEST(BN, FrozenStatisticsAreConstantsForTheGradients) {
-  for (int form = -1; form < 2; ++form) {
+  for (int variant = -1; variant < 2; ++variant) {
     auto x = RandomBlob({3, 2, 2, 2}, 8);
     Blob<double> y;
     auto layer = MakeLayer(BN(string("frozen: true ") + kDrawnSlope));
     layer->SetUp({x.get()}, {&y});
-    // Values near 7 are left out of the check: those of the statistics alone.
+    // The gradient check skips values near 7: only the statistics have them.
     for (int i : {2, 3}) std::fill_n(layer->blobs()[i]->mutable_cpu_data(), 2, 7.0);
     GradientChecker<double> checker(1e-4, 1e-5, 1701, 7., 0.01);
-    checker.set_form(form);
+    checker.set_variant(variant);
     for (int i = 0; i < y.count(); ++i)
       checker.CheckGradientSingle(layer.get(), {x.get()}, {&y}, 0, 0, i);
   }
 }
 
-TEST(BN, AllFormsGiveTheSameBitsInPlaceToo) {
+TEST(BN, AllVariantsGiveTheSameBitsInPlaceToo) {
   auto x = RandomBlob({3, 2, 4, 5}, 9);
   Blob<double> y;
   for (const string& param :
        {string(kDrawnSlope), string("frozen: true ") + kDrawnSlope, string(kFolded)}) {
     for (const bool wanted : {true, false}) {
-      CheckForms(MakeLayer(BN(param)).get(), {x.get()}, {&y}, {wanted}, true);
+      CheckVariants(MakeLayer(BN(param)).get(), {x.get()}, {&y}, {wanted}, true);
       auto fixed = MakeLayer(BN(param));
       fixed->SetUp({x.get()}, {&y});
       fixed->set_param_propagate_down(0, false);
-      CheckForms(fixed.get(), {x.get()}, {&y}, {wanted}, true);
+      CheckVariants(fixed.get(), {x.get()}, {&y}, {wanted}, true);
     }
   }
 }
 
-TEST(BN, AFrozenLayerWhoseSlopeIsFixedNeedsNoValues) {
+TEST(BN, BackwardReadsNoValuesIfFrozenWithAFixedSlope) {
   auto x = RandomBlob({3, 2, 4, 5}, 10);
   Blob<double> y;
   auto layer = MakeLayer(BN("frozen: true"));
@@ -234,7 +234,7 @@ TEST(BN, WithFoldedStatisticsScalesAndShifts) {
   EXPECT_EQ(DataOf(y), (vector<double>{1.5, 2.5, 30, 40, 5.5, 6.5, 70, 80}));
   EXPECT_STREQ(layer->type(), "BN");
   const char filled[] = "bn_mode: INFERENCE scale_filler { value: 3 } shift_filler { value: -1 }";
-  CheckAllForms(BN(filled), {{3, 2, 2, 2}}, 1, 2);
+  CheckAllVariants(BN(filled), {{3, 2, 2, 2}}, 1, 2);
 }
 
 TEST(BNErrors, BadParametersNameTheLayer) {

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
@@ -15,7 +15,7 @@ struct LrnCase {
   bool within;
 };
 
-// Windows smaller than, as large as and larger than what they slide over.
+// Windows smaller than, equal to and larger than the axes they slide over.
 const LrnCase kCases[] = {
     {{2, 7, 3, 2}, 3, 0.5, 0.75, 1, false}, {{2, 7, 3, 2}, 5, 1, 0.75, 2, false},
     {{1, 4, 2, 3}, 7, 2, 0.5, 1.5, false},  {{1, 3, 2, 2}, 15, 1, 0.75, 1, false},
@@ -30,7 +30,7 @@ string Lrn(const LrnCase& c) {
          " norm_region: " + (c.within ? "WITHIN_CHANNEL" : "ACROSS_CHANNELS") + " }";
 }
 
-/// By definition, value by value.
+/// Computes one value by the definition.
 double Expected(const LrnCase& c, const Blob<double>& x, int n, int channel, int h, int w) {
   const int pad = c.size / 2;
   double sum = 0;
@@ -49,7 +49,7 @@ double Expected(const LrnCase& c, const Blob<double>& x, int n, int channel, int
   return x.data_at(n, channel, h, w) * std::pow(s, -c.beta);
 }
 
-TEST(LRNLayer, DividesByThePowerOfTheSumOfSquaresAround) {
+TEST(LRNLayer, FollowsTheDefinition) {
   for (const LrnCase& c : kCases) {
     SCOPED_TRACE(Lrn(c));
     auto x = RandomBlob(c.shape, 1);
@@ -68,35 +68,35 @@ TEST(LRNLayer, DividesByThePowerOfTheSumOfSquaresAround) {
   }
 }
 
-TEST(LRNLayer, EveryFormGivesTheGradient) {
+TEST(LRNLayer, EveryVariantGivesTheGradient) {
   for (const LrnCase& c : kCases) {
     SCOPED_TRACE(Lrn(c));
     auto x = RandomBlob(c.shape, 2);
     Blob<double> y;
-    for (int form = -1; form < 2; ++form) {
+    for (int variant = -1; variant < 2; ++variant) {
       GradientChecker<double> checker(1e-4, 1e-6);
-      checker.set_form(form);
+      checker.set_variant(variant);
       checker.CheckGradientExhaustive(MakeLayer(Lrn(c)).get(), {x.get()}, {&y});
     }
   }
 }
 
-TEST(LRNLayer, AllFormsGiveTheSameBitsInPlaceToo) {
+TEST(LRNLayer, AllVariantsGiveTheSameBitsInPlaceToo) {
   for (const LrnCase& c : kCases) {
     auto x = RandomBlob(c.shape, 3);
     Blob<double> y;
-    CheckForms(MakeLayer(Lrn(c)).get(), {x.get()}, {&y}, {true}, true);
+    CheckVariants(MakeLayer(Lrn(c)).get(), {x.get()}, {&y}, {true}, true);
   }
 }
 
-TEST(LRNLayer, TakesALittleWorkspaceInsteadOfAWholeArray) {
+TEST(LRNLayer, NeedsNoFullSizeWorkspace) {
   const vector<int> shape = {4, 64, 8, 8};
   Blob<double> x(shape), y;
   auto layer = MakeLayer(Lrn({shape, 5, 1, 0.75, 1, false}));
   layer->SetUp({&x}, {&y});
   const MemoryTraits traits = layer->Traits({&x}, {&y}, {true});
-  EXPECT_EQ(traits.forward.scratch_bytes, x.count() / 64 * 7 * 8);
-  EXPECT_EQ(traits.backward[0].scratch_bytes, x.count() / 64 * 17 * 8);
+  EXPECT_EQ(traits.forward.workspace_bytes, x.count() / 64 * 7 * 8);
+  EXPECT_EQ(traits.backward[0].workspace_bytes, x.count() / 64 * 17 * 8);
   EXPECT_EQ(traits.backward[0].reads, (vector<Operand>{BottomData(0), TopDiff(0)}));
 }
 
@@ -114,7 +114,7 @@ TEST(LRNLayer, IsRightOnManyThreads) {
   }
 }
 
-TEST(LRNLayerErrors, RefusesEvenWindowsAndOtherThanFourAxes) {
+TEST(LRNLayerErrors, RejectsEvenWindowsAndOtherThanFourAxes) {
   Blob<double> x(vector<int>{2, 3, 4, 5}), flat(vector<int>{2, 3}), y;
   EXPECT_ERROR(MakeLayer("name: 'lrn' type: 'LRN' lrn_param { local_size: 4 }")->SetUp({&x}, {&y}),
                "Layer lrn: LRN only supports odd values for local_size");

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -66,7 +66,7 @@ TEST(MVNLayer, AddsEpsToTheDeviation) {
   EXPECT_EQ(DataOf(y), (vector<double>{-0.5, 0.5, 0, 0}));
 }
 
-TEST(MVNLayer, AFewAxesAreRowsOfOneValue) {
+TEST(MVNLayer, FewAxesGiveRowsOfOneValue) {
   for (const vector<int>& shape : {vector<int>{}, vector<int>{3}, vector<int>{3, 2}}) {
     auto x = RandomBlob(shape, 2);
     Blob<double> y;
@@ -77,25 +77,25 @@ TEST(MVNLayer, AFewAxesAreRowsOfOneValue) {
   }
 }
 
-TEST(MVNLayer, GradientsOfEveryFormAgreeWithDifferences) {
+TEST(MVNLayer, EveryVariantGivesTheGradient) {
   for (const MvnCase& c : kCases) {
     vector<int> shape = c.shape;
     for (int& size : shape) size = std::min(size, c.shape.size() > 2 ? 2 : 5);
-    for (int form = -1; form < (c.variance ? 3 : 1); ++form) {
+    for (int variant = -1; variant < (c.variance ? 3 : 1); ++variant) {
       auto x = RandomBlob(shape, 3);
       Blob<double> y;
       GradientChecker<double> checker(1e-4, 1e-4);
-      checker.set_form(form);
+      checker.set_variant(variant);
       checker.CheckGradientExhaustive(MakeLayer(Mvn(c.param)).get(), {x.get()}, {&y});
     }
   }
 }
 
-TEST(MVNLayer, AllFormsGiveTheSameBitsInPlaceToo) {
+TEST(MVNLayer, AllVariantsGiveTheSameBitsInPlaceToo) {
   for (const MvnCase& c : kCases) {
     auto x = RandomBlob(c.shape, 4);
     Blob<double> y;
-    CheckForms(MakeLayer(Mvn(c.param)).get(), {x.get()}, {&y}, {true}, true);
+    CheckVariants(MakeLayer(Mvn(c.param)).get(), {x.get()}, {&y}, {true}, true);
   }
 }
 
@@ -106,8 +106,9 @@ TEST(MVNLayer, NeedsNoFullSizeWorkspace) {
     auto layer = MakeLayer(Mvn(param));
     layer->SetUp({x.get()}, {&y});
     const MemoryTraits traits = layer->Traits({x.get()}, {&y}, {true});
-    EXPECT_LE(traits.forward.scratch_bytes, 2 * 6 * 8);
-    for (const OperandForm& form : traits.backward) EXPECT_LE(form.scratch_bytes, 2 * 6 * 8);
+    EXPECT_LE(traits.forward.workspace_bytes, 2 * 6 * 8);
+    for (const OperandVariant& variant : traits.backward)
+      EXPECT_LE(variant.workspace_bytes, 2 * 6 * 8);
     EXPECT_TRUE(layer->Traits({x.get()}, {&y}, {false}).backward.empty());
   }
 }

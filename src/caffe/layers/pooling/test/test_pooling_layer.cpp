@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
@@ -24,7 +24,7 @@ vector<double> Forward(const string& param, Blob<double>* x, Blob<double>* y) {
   return DataOf(*y);
 }
 
-TEST(PoolingLayer, TakesTheMaximumAndSaysWhere) {
+TEST(PoolingLayer, GivesTheMaximumAndItsIndex) {
   auto x = BlobOf({1, 1, 3, 4}, {1, 2, 5, 2,  //
                                  9, 4, 1, 4,  //
                                  1, 2, 5, 8});
@@ -50,7 +50,7 @@ TEST(PoolingLayer, TiesGoToTheFirst) {
   EXPECT_EQ(DiffOf(*x), (vector<double>{1, 0, 0, 0}));
 }
 
-TEST(PoolingLayer, AverageCountsThePaddingButNotWhatLiesBehindIt) {
+TEST(PoolingLayer, AverageCountsThePaddingButNothingBeyondIt) {
   auto x = BlobOf({1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
   Blob<double> y;
   // Each window holds four values of the plane and five of the padding.
@@ -81,7 +81,7 @@ TEST(PoolingLayer, RoundsUpOrDownAndPoolsGlobally) {
 TEST(PoolingLayer, EmptyWindowsHaveNoGradient) {
   auto x = BlobOf({1, 1, 1, 5}, {1, 2, 3, 4, 5});
   Blob<double> y;
-  // Windows of one value at 0, 3 and 6; the last lies behind the plane.
+  // Windows of one value at 0, 3 and 6; the last is beyond the plane.
   EXPECT_EQ(Forward("kernel_size: 1 stride: 3", x.get(), &y), (vector<double>{1, 4, -DBL_MAX}));
   EXPECT_EQ(Forward("pool: AVE kernel_size: 1 stride: 3", x.get(), &y), (vector<double>{1, 4, 0}));
   auto layer = MakeLayer(Pool("kernel_size: 1 stride: 3"));
@@ -92,7 +92,7 @@ TEST(PoolingLayer, EmptyWindowsHaveNoGradient) {
   EXPECT_EQ(DiffOf(*x), (vector<double>{1, 0, 0, 1, 0}));
 }
 
-TEST(PoolingLayer, GradientsAgreeWithDifferences) {
+TEST(PoolingLayer, GivesTheGradient) {
   for (const char* param :
        {"kernel_size: 3 stride: 2 pad: 1", "kernel_h: 3 kernel_w: 2", "kernel_size: 2 stride: 3",
         "pool: AVE kernel_size: 3 stride: 2 pad: 1", "pool: AVE kernel_size: 2 stride: 3",
@@ -101,12 +101,12 @@ TEST(PoolingLayer, GradientsAgreeWithDifferences) {
     Blob<double> y;
     GradientChecker<double> checker(1e-4, 1e-6);
     checker.CheckGradientExhaustive(MakeLayer(Pool(param)).get(), {x.get()}, {&y});
-    checker.set_form(0);
+    checker.set_variant(0);
     checker.CheckGradient(MakeLayer(Pool(param)).get(), {x.get()}, {&y});
   }
 }
 
-/// A window by itself: the first value that it covers, and each that is larger. A place of -1: it
+/// One window alone: takes its first value, then each larger one. An index of -1 means that it
 /// covers nothing.
 template <typename Dtype>
 pair<Dtype, int> LargestIn(const Dtype* plane, int height, int width, int from_y, int from_x,
@@ -127,7 +127,7 @@ using Precisions = testing::Types<float, double>;
 TYPED_TEST_SUITE(WidePooling, Precisions);
 
 // Rows of many windows are computed in vectors.
-TYPED_TEST(WidePooling, GivesWhatEachWindowGivesByItself) {
+TYPED_TEST(WidePooling, GivesTheSameAsSeparateWindows) {
   const TypeParam infinity = std::numeric_limits<TypeParam>::infinity();
   const TypeParam values[] = {1, -2, 3, 3, NAN, -infinity, 7, 0, -1, -infinity, infinity, 2, 5};
   uint32_t draw = 1;
@@ -181,14 +181,14 @@ TYPED_TEST(WidePooling, GivesWhatEachWindowGivesByItself) {
   }
 }
 
-TEST(PoolingLayer, TouchesWhatItDeclares) {
+TEST(PoolingLayer, TouchesOnlyDeclaredOperands) {
   auto x = RandomBlob({2, 2, 5, 4}, 3);
   Blob<double> y, mask;
-  CheckForms(MakeLayer(Pool("kernel_size: 3 stride: 2")).get(), {x.get()}, {&y}, {true}, false);
-  CheckForms(MakeLayer(Pool("kernel_size: 3 stride: 2")).get(), {x.get()}, {&y, &mask}, {true},
-             false);
-  CheckForms(MakeLayer(Pool("pool: AVE kernel_size: 3 pad: 1")).get(), {x.get()}, {&y}, {true},
-             false);
+  CheckVariants(MakeLayer(Pool("kernel_size: 3 stride: 2")).get(), {x.get()}, {&y}, {true}, false);
+  CheckVariants(MakeLayer(Pool("kernel_size: 3 stride: 2")).get(), {x.get()}, {&y, &mask}, {true},
+                false);
+  CheckVariants(MakeLayer(Pool("pool: AVE kernel_size: 3 pad: 1")).get(), {x.get()}, {&y}, {true},
+                false);
 }
 
 TEST(PoolingLayer, SavesTheSmallestIndexThatHoldsAWindow) {
@@ -238,7 +238,7 @@ TEST(StochasticPooling, DrawsEachValueAsOftenAsItsShareOfTheWindow) {
   EXPECT_NE(DataOf(y), first);
 }
 
-TEST(StochasticPooling, TakesTheFirstOfZerosAndNothingBehindThePlane) {
+TEST(StochasticPooling, TakesTheFirstIfAllAreZeroAndNothingBeyondThePlane) {
   auto x = BlobOf({1, 1, 3, 3}, {0, 0, 5, 0, 0, 0, 7, 0, 0});
   Blob<double> y;
   auto layer = MakeLayer(Pool("pool: STOCHASTIC kernel_size: 1 stride: 3"));  // 2 x 2 windows
@@ -254,7 +254,7 @@ TEST(StochasticPooling, TakesTheFirstOfZerosAndNothingBehindThePlane) {
   EXPECT_EQ(DiffOf(*x), (vector<double>{1, 0, 1, 0, 0, 0, 1, 0, 1}));
 }
 
-TEST(StochasticPooling, GivesWhatIsToBeExpectedOutsideTraining) {
+TEST(StochasticPooling, GivesTheExpectedValueOutsideTraining) {
   auto x = BlobOf({1, 1, 2, 4}, {1, 0, 0, 0, 3, 4, 0, 0});
   Blob<double> y;
   auto layer = MakeLayer(Pool(kStochastic), TEST);
@@ -265,7 +265,7 @@ TEST(StochasticPooling, GivesWhatIsToBeExpectedOutsideTraining) {
                "Layer pool: STOCHASTIC pooling has no gradient in the TEST phase");
 }
 
-TEST(StochasticPooling, AForwardThatRepeatsItselfDrawsTheSame) {
+TEST(StochasticPooling, RecomputedForwardDrawsTheSameValues) {
   auto x = RandomBlob({2, 3, 6, 6}, 6);
   for (int i = 0; i < x->count(); ++i) x->mutable_cpu_data()[i] = std::abs(x->cpu_data()[i]);
   Blob<double> y(vector<int>{2, 3, 3, 3});
@@ -301,7 +301,7 @@ TEST(PoolingLayerErrors, BadParametersNameTheLayer) {
                "Layer pool: Input must have 4 axes");
 }
 
-TEST(PoolingLayer, AKernelLargerThanItsInputHasTheWindowThatRoundingLeaves) {
+TEST(PoolingLayer, RoundingUpMayLeaveAWindowForALargerKernel) {
   auto x = BlobOf({1, 1, 2, 2}, {1, 2, 3, 5});
   Blob<double> y;
   const auto pooled = [&](const string& param) {

@@ -3,8 +3,8 @@
 #include <map>
 #include <numeric>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
@@ -19,7 +19,7 @@ string PSROIPooling(const string& param) {
   return "name: 'roi' type: 'PSROIPooling' psroi_pooling_param { " + param + " }";
 }
 
-/// A blob of different values, far apart, in no order.
+/// A blob of distinct values, far apart and in no order.
 std::unique_ptr<Blob<double>> Different(const vector<int>& shape) {
   auto blob = std::make_unique<Blob<double>>(shape);
   for (int i = 0; i < blob->count(); ++i) blob->mutable_cpu_data()[i] = i * 7919 % 1009 / 100. - 5;
@@ -32,8 +32,8 @@ std::unique_ptr<Blob<double>> Numbers(const vector<int>& shape) {
   return blob;
 }
 
-/// Regions of two items: inside the map, over its borders, beside it, of one place, of no size and
-/// with corners in the wrong order; the first overlaps others.
+/// Regions of two items: inside the map, across its borders, outside of it, of one position, of no
+/// size and with swapped corners. The first overlaps others.
 std::unique_ptr<Blob<double>> Regions() {
   return BlobOf({8, 5}, {0, 0,  0, 11, 9, 1, 3, 1, 8, 7, 0, 2, 2, 9, 8, 1, -6, -4, 5, 30,
                          1, 40, 2, 50, 6, 0, 5, 5, 5, 5, 1, 8, 6, 3, 2, 0, 1,  3,  4, 5});
@@ -49,18 +49,18 @@ vector<double> TopOf(const string& layer, Blob<double>* x, Blob<double>* regions
   return DataOf(y);
 }
 
-/// The gradient of the maps is right, and the traits say what is touched.
+/// Checks the gradient of the maps, and that only declared operands are touched.
 void CheckGradients(const string& text, Blob<double>* x) {
   auto regions = Regions();
   const vector<Blob<double>*> bottom = {x, regions.get()};
   Blob<double> y;
-  for (int form = -1; form < 1; ++form) {
+  for (int variant = -1; variant < 1; ++variant) {
     GradientChecker<double> checker(1e-4, 1e-6);
-    checker.set_form(form);
+    checker.set_variant(variant);
     checker.CheckGradientExhaustive(MakeLayer(text).get(), bottom, {&y}, 0);
   }
   auto layer = MakeLayer(text);
-  CheckForms(layer.get(), bottom, {&y}, {true, false}, false);
+  CheckVariants(layer.get(), bottom, {&y}, {true, false}, false);
   EXPECT_EQ(layer->Traits(bottom, {&y}, {true, true}).backward.size(), 1u);
   EXPECT_TRUE(layer->Traits(bottom, {&y}, {false, true}).backward.empty());
   EXPECT_TRUE(layer->AllowForceBackward(0));
@@ -78,7 +78,7 @@ TEST(ROIPooling, TakesTheMaximumOfEachBin) {
                             10, 10, 10, 10}));
 }
 
-TEST(ROIPooling, RoundsScaledCornersAndLeavesBinsBesideTheMapEmpty) {
+TEST(ROIPooling, RoundsScaledCornersAndGivesZeroForBinsOutsideTheMap) {
   auto x = Numbers({1, 1, 2, 4});
   // Columns 1 to 2 of row 1; half outside; wholly outside.
   auto regions = BlobOf({3, 5}, {0, 2.9, 2, 3.2, 2, 0, 4, 0, 10, 0, 0, 20, 0, 30, 2});
@@ -105,7 +105,7 @@ TEST(ROIPooling, TheGradientGoesToTheMaxima) {
   layer->Forward({x.get(), regions.get()}, {&y});
   for (int i = 0; i < y.count(); ++i) y.mutable_cpu_diff()[i] = i + 1;
   layer->Backward({&y}, {true, false}, {x.get(), regions.get()});
-  // Each value of the top that no empty bin gave is one of the bottom's, each of which differs.
+  // Each value of the top that is not from an empty bin equals exactly one value of the bottom.
   std::map<double, double> expected;
   for (int i = 0; i < y.count(); ++i) expected[y.cpu_data()[i]] += i + 1;
   for (int i = 0; i < x->count(); ++i) {
@@ -114,7 +114,7 @@ TEST(ROIPooling, TheGradientGoesToTheMaxima) {
   }
 }
 
-TEST(ROIPooling, TakesNoRegions) {
+TEST(ROIPooling, AcceptsZeroRegions) {
   auto x = Different({1, 2, 5, 6});
   Blob<double> regions(vector<int>{0, 5}), y;
   auto layer = MakeLayer(ROIPooling("pooled_h: 3 pooled_w: 2"));
@@ -126,7 +126,7 @@ TEST(ROIPooling, TakesNoRegions) {
   EXPECT_EQ(DiffOf(*x), vector<double>(x->count(), 0));
 }
 
-TEST(ROIPooling, CornersThatAreNoPlacesAreBesideTheMap) {
+TEST(ROIPooling, TreatsNaNAndHugeCornersAsOutsideTheMap) {
   auto x = Different({1, 1, 5, 6});
   const double kHuge = 1e300, kNaN = std::nan("");
   auto regions =
@@ -146,7 +146,7 @@ TEST(PSROIPooling, TakesTheMeanOfEachBinInChannelsOfItsOwn) {
                             0, 4, 10, 14, 16, 20, 26, 30}));
 }
 
-TEST(PSROIPooling, RegionsAreATenthOfAPlaceAtLeast) {
+TEST(PSROIPooling, RegionsAreAtLeastATenthOfAPositionWide) {
   auto x = Numbers({1, 1, 2, 2});
   auto regions = BlobOf({2, 5}, {0, 1, 1, -3, -3, 0, 9, 9, 9, 9});
   EXPECT_EQ(TopOf(PSROIPooling("output_dim: 1 group_size: 1 spatial_scale: 1"), x.get(),

@@ -1,6 +1,6 @@
-// Interp and Upsample: layers that give maps another size.
-#include "caffe/layers/test/form_check.hpp"
+// Interp and Upsample, which resize maps.
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -25,7 +25,7 @@ vector<double> TopOf(const string& layer, const vector<Blob<double>*>& bottom, i
   return DataOf(y);
 }
 
-TEST(Interp, PutsCornersOnCornersAndTheRestBetween) {
+TEST(Interp, AlignsCornersAndInterpolatesBetweenThem) {
   auto x = BlobOf({1, 1, 2, 2}, {0, 4, 8, 12});
   EXPECT_EQ(TopOf(Interp("height: 3 width: 5"), {x.get()}, 3, 5),
             (vector<double>{0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 10, 11, 12}));
@@ -46,7 +46,7 @@ TEST(Interp, TakesItsSizeFromFactorsOrASecondBottom) {
   EXPECT_EQ(TopOf(Interp("zoom_factor: 1"), {x.get()}, 5, 9), DataOf(*x));
 }
 
-TEST(Interp, CutsOffFirst) {
+TEST(Interp, CutsOffBordersBeforeItResizes) {
   auto x = BlobOf({1, 1, 4, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
   EXPECT_EQ(TopOf(Interp("pad_beg: -1 pad_end: -1 height: 2 width: 3"), {x.get()}, 2, 3),
             (vector<double>{5, 5.5, 6, 9, 9.5, 10}));
@@ -57,20 +57,20 @@ TEST(Interp, GivesTheGradient) {
   for (const char* param :
        {"height: 7 width: 9", "height: 3 width: 2", "height: 1 width: 8", "height: 4 width: 5",
         "zoom_factor: 3", "shrink_factor: 2", "pad_beg: -1 pad_end: -2 height: 3 width: 5"}) {
-    CheckAllForms(Interp(param), {shape}, 1, 1);
+    CheckAllVariants(Interp(param), {shape}, 1, 1);
     auto x = RandomBlob(shape, 3);
     Blob<double> y;
-    CheckForms(MakeLayer(Interp(param)).get(), {x.get()}, {&y}, {true}, false);
+    CheckVariants(MakeLayer(Interp(param)).get(), {x.get()}, {&y}, {true}, false);
   }
-  CheckAllForms(Interp("height: 3 width: 3"), {{1, 2, 1, 1}}, 1, 1);
-  CheckAllForms(Interp(""), {shape, {1, 1, 3, 8}}, 1, 1, 0);
+  CheckAllVariants(Interp("height: 3 width: 3"), {{1, 2, 1, 1}}, 1, 1);
+  CheckAllVariants(Interp(""), {shape, {1, 1, 3, 8}}, 1, 1, 0);
 }
 
 TEST(Interp, TheSecondBottomGivesOnlyItsShape) {
   auto x = RandomBlob({2, 2, 4, 5}, 4), like = RandomBlob({1, 1, 3, 8}, 5);
   Blob<double> y;
   auto layer = MakeLayer(Interp(""));
-  CheckForms(layer.get(), {x.get(), like.get()}, {&y}, {true, false}, false);
+  CheckVariants(layer.get(), {x.get(), like.get()}, {&y}, {true, false}, false);
   EXPECT_EQ(layer->Traits({x.get(), like.get()}, {&y}, {true, true}).forward.reads,
             (vector<Operand>{BottomData(0)}));
   EXPECT_TRUE(layer->Traits({x.get(), like.get()}, {&y}, {false, true}).backward.empty());
@@ -107,12 +107,12 @@ TEST(Upsample, RepeatsEachValue) {
             (vector<double>{1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4}));
 }
 
-TEST(Upsample, RepeatedValuesGiveTheGradient) {
+TEST(Upsample, GivesTheGradientOfRepeatedValues) {
   for (const char* param : {"scale: 1", "scale: 3", "scale_h: 2 scale_w: 3"}) {
-    CheckAllForms(Upsample(param), {{2, 2, 3, 2}}, 1, 1);
+    CheckAllVariants(Upsample(param), {{2, 2, 3, 2}}, 1, 1);
     auto x = RandomBlob({2, 2, 3, 2}, 6);
     Blob<double> y;
-    CheckForms(MakeLayer(Upsample(param)).get(), {x.get()}, {&y}, {true}, false);
+    CheckVariants(MakeLayer(Upsample(param)).get(), {x.get()}, {&y}, {true}, false);
   }
 }
 
@@ -122,7 +122,7 @@ TEST(Upsample, PutsValuesWhereTheMaskSays) {
             (vector<double>{0, 0, 2, 0, 0, 1, 0, 0, 3, 0, 0, 0, 0, 0, 0, 4}));
 }
 
-TEST(Upsample, TheLastOfSeveralValuesForOnePlaceStays) {
+TEST(Upsample, KeepsTheLastOfSeveralValuesForOneIndex) {
   auto x = BlobOf({1, 1, 1, 3}, {1, 2, 3}), mask = BlobOf({1, 1, 1, 3}, {1, 1, 0});
   EXPECT_EQ(TopOf(Upsample("upsample_h: 1 upsample_w: 4"), {x.get(), mask.get()}, 1, 4),
             (vector<double>{3, 2, 0, 0}));
@@ -151,7 +151,7 @@ struct Pooled {
   Blob<double> values, mask;
 };
 
-TEST(Upsample, BringsMaximaBackWhereTheyWere) {
+TEST(Upsample, RestoresMaximaToTheirPositions) {
   Pooled pooled;
   const vector<double> y =
       TopOf(Upsample("scale: 2 pad_out_h: true"), {&pooled.values, &pooled.mask}, 5, 6);
@@ -164,18 +164,18 @@ TEST(Upsample, BringsMaximaBackWhereTheyWere) {
   EXPECT_EQ(found, pooled.values.count());
 }
 
-TEST(Upsample, PlacedValuesGiveTheGradient) {
+TEST(Upsample, GivesTheGradientWithAMask) {
   const string text = Upsample("scale: 2 pad_out_h: true");
   Pooled pooled;
   const vector<Blob<double>*> bottom = {&pooled.values, &pooled.mask};
   Blob<double> y;
-  for (int form = -1; form < 1; ++form) {
+  for (int variant = -1; variant < 1; ++variant) {
     GradientChecker<double> checker(1e-4, 1e-6);
-    checker.set_form(form);
+    checker.set_variant(variant);
     checker.CheckGradientExhaustive(MakeLayer(text).get(), bottom, {&y}, 0);
   }
   auto layer = MakeLayer(text);
-  CheckForms(layer.get(), bottom, {&y}, {true, false}, false);
+  CheckVariants(layer.get(), bottom, {&y}, {true, false}, false);
   EXPECT_TRUE(layer->Traits(bottom, {&y}, {false, true}).backward.empty());
   EXPECT_FALSE(layer->AllowForceBackward(1));
 }

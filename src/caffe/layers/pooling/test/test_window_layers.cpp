@@ -1,6 +1,6 @@
-// Layers that are made of a convolution's or a pooling's windows: Im2col, SPP.
-#include "caffe/layers/test/form_check.hpp"
+// Im2col and SPP, which use the windows of convolution and pooling.
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -39,12 +39,12 @@ TEST(Im2col, HasTheShapeOfItsWindows) {
 TEST(Im2col, GivesTheGradient) {
   for (const char* param : {"kernel_size: 2 pad: 1 stride: 2", "kernel_size: 2 dilation: 2",
                             "kernel_size: 2 pad: 1 force_nd_im2col: true"})
-    CheckAllForms(Im2col(param), {{1, 2, 3, 3}}, 1, 1);
-  CheckAllForms(Im2col("kernel_size: 2"), {{2, 1, 3, 2, 2}}, 1, 1);
-  CheckAllForms(Im2col("kernel_size: 2 axis: 0"), {{2, 5}}, 1, 1);
+    CheckAllVariants(Im2col(param), {{1, 2, 3, 3}}, 1, 1);
+  CheckAllVariants(Im2col("kernel_size: 2"), {{2, 1, 3, 2, 2}}, 1, 1);
+  CheckAllVariants(Im2col("kernel_size: 2 axis: 0"), {{2, 5}}, 1, 1);
 }
 
-TEST(Im2col, OfEitherKindIsTheSame) {
+TEST(Im2col, GivesTheSameWithForceNdIm2col) {
   auto x = RandomBlob({2, 3, 6, 5}, 1);
   Blob<double> plane, general;
   const string param = "kernel_size: 3 stride: 2 pad: 2 dilation: 2 ";
@@ -95,19 +95,19 @@ TEST(Spp, HasOneWidthForImagesOfAllSizes) {
   EXPECT_EQ(y.shape(), (vector<int>{1, 63}));
 }
 
-TEST(Spp, GivesTheGradientAndUsesWhatIsDeclared) {
+TEST(Spp, GivesTheGradientAndTouchesOnlyDeclaredOperands) {
   const vector<int> plane = {1, 1, 4, 7}, images = {2, 2, 3, 2};
   for (const auto& [param, shape] :
        {pair("pyramid_height: 3", plane), pair("pyramid_height: 1", images),
         pair("pyramid_height: 2 pool: AVE", images)}) {
-    CheckAllForms(Spp(param), {shape}, 1, 1);
+    CheckAllVariants(Spp(param), {shape}, 1, 1);
     auto x = RandomBlob(shape, 3);
     Blob<double> y;
-    CheckForms(MakeLayer(Spp(param)).get(), {x.get()}, {&y}, {true}, false);
+    CheckVariants(MakeLayer(Spp(param)).get(), {x.get()}, {&y}, {true}, false);
   }
 }
 
-TEST(SppErrors, NamesTheLayerOfAPyramidThatCannotBe) {
+TEST(SppErrors, RejectsImpossiblePyramidHeights) {
   auto x = RandomBlob({1, 1, 5, 8}, 1), flat = RandomBlob({2, 3}, 1);
   Blob<double> y;
   EXPECT_ERROR(MakeLayer(Spp("pyramid_height: 3 pool: STOCHASTIC"))->SetUp({x.get()}, {&y}),

@@ -1,7 +1,7 @@
 // LSTM, LSTMUnit and RNN, called directly.
 #include "caffe/layers/recurrent_layer.hpp"
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
@@ -61,7 +61,7 @@ class Sequence {
   vector<shared_ptr<Blob<double>>> owned_;
 };
 
-TEST(LSTMUnit, HasTheGradientAndTouchesWhatItDeclares) {
+TEST(LSTMUnit, GivesTheGradientAndTouchesOnlyDeclaredOperands) {
   const auto layer = MakeLayer("name: 'unit' type: 'LSTMUnit'");
   const auto cells = RandomBlob({1, 3, 2}, 1), gates = RandomBlob({1, 3, 8}, 2);
   const auto cont = BlobOf({1, 3}, {1, 0, 1});
@@ -73,7 +73,7 @@ TEST(LSTMUnit, HasTheGradientAndTouchesWhatItDeclares) {
   }
   for (const vector<bool>& wanted :
        {vector<bool>{true, true, false}, {false, true, false}, {true, false, false}}) {
-    CheckForms(layer.get(), bottom, top, wanted, false);
+    CheckVariants(layer.get(), bottom, top, wanted, false);
   }
 }
 
@@ -91,7 +91,7 @@ TEST(LSTMUnit, DropsCellsThatAreNotFiniteWhereASequenceBegins) {
   for (double value : DiffOf(*gates)) EXPECT_TRUE(std::isfinite(value));
 }
 
-TEST(LSTMUnit, SaysWhichShapeItNeeds) {
+TEST(LSTMUnit, RejectsBadShapes) {
   const auto layer = MakeLayer("name: 'unit' type: 'LSTMUnit'");
   const auto cells = RandomBlob({1, 3, 2}, 1), gates = RandomBlob({1, 3, 6}, 2);
   const auto cont = RandomBlob({1, 3}, 3);
@@ -107,7 +107,7 @@ TEST_P(Recurrences, HaveTheGradientOfAllSteps) {
   sequence.CheckGradient(0);
 }
 
-TEST_P(Recurrences, HaveTheGradientAcrossTheBeginOfASequence) {
+TEST_P(Recurrences, HaveTheGradientAcrossASequenceStart) {
   Sequence sequence(Recurrent(GetParam()), 4, 2);
   sequence.SetCont(2, 0);
   sequence.CheckGradient(0);
@@ -153,7 +153,7 @@ TEST_P(Recurrences, CarryTheStateFromPassToPassAndForgetItOnReset) {
   EXPECT_EQ(half.Forward(), vector<double>(expected.begin(), expected.begin() + middle));
 }
 
-TEST_P(Recurrences, BeginAnewWhereTheIndicatorIsZero) {
+TEST_P(Recurrences, RestartWhereTheIndicatorIsZero) {
   Sequence sequence(Recurrent(GetParam()), 4, 2);
   sequence.SetUp();
   const vector<double> first = sequence.Forward();
@@ -182,7 +182,7 @@ TEST_P(Recurrences, ZeroTheStateForAnotherNumberOfStreams) {
   EXPECT_EQ(DataOf(*sequence.top[0]), fresh);
 }
 
-TEST_P(Recurrences, TakeTheBlobsTheyAreMadeWith) {
+TEST_P(Recurrences, UseTheBlobsOfTheirParameter) {
   Sequence first(Recurrent(GetParam()), 3, 2);
   first.SetUp();
   LayerParameter param;
@@ -196,7 +196,7 @@ TEST_P(Recurrences, TakeTheBlobsTheyAreMadeWith) {
   EXPECT_ERROR(second.SetUp(), "Layer r: Incorrect number of weight blobs");
 }
 
-TEST_P(Recurrences, SayWhatIsWrong) {
+TEST_P(Recurrences, RejectBadInput) {
   Sequence sequence(Recurrent(GetParam()), 3, 2);
   sequence.SetUp();
   EXPECT_ERROR(sequence.layer->Backward(sequence.top, {true, true}, sequence.bottom),
@@ -207,7 +207,8 @@ TEST_P(Recurrences, SayWhatIsWrong) {
   EXPECT_ERROR(sequence.Forward(), "Layer r was set up for 3 steps");
   sequence.bottom[0]->Reshape({3, 2, 5});
   sequence.bottom[1]->Reshape({3, 2});
-  EXPECT_ERROR(sequence.Forward(), "Layer r: bottom 0 has other features than at set-up");
+  EXPECT_ERROR(sequence.Forward(),
+               "Layer r: bottom 0 has another number of features than at set-up");
   Sequence none("name: 'r' type: '" + GetParam() + "'", 3, 2);
   EXPECT_ERROR(none.SetUp(), "Layer r: num_output must be positive");
 }

@@ -1,8 +1,8 @@
 // Permute, ShuffleChannel and Reorg: layers that only change the order of values.
 #include <numeric>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -40,12 +40,12 @@ vector<double> TopOf(const string& layer, const vector<int>& shape, const vector
   return DataOf(y);
 }
 
-/// The gradient is right, goes back to where each value came from, and nothing else is touched.
+/// Checks the gradient, and that only declared operands are touched.
 void CheckGradients(const string& layer, const vector<int>& shape) {
-  CheckAllForms(layer, {shape}, 1, 1);
+  CheckAllVariants(layer, {shape}, 1, 1);
   auto x = Numbers(shape);
   Blob<double> y;
-  CheckForms(MakeLayer(layer).get(), {x.get()}, {&y}, {true}, false);
+  CheckVariants(MakeLayer(layer).get(), {x.get()}, {&y}, {true}, false);
   auto made = MakeLayer(layer);
   made->SetUp({x.get()}, {&y});
   made->Forward({x.get()}, {&y});
@@ -54,7 +54,7 @@ void CheckGradients(const string& layer, const vector<int>& shape) {
   EXPECT_EQ(DiffOf(*x), DataOf(*x)) << layer;
 }
 
-/// The top shows the bottom's bytes, and the bottom's gradient the top's.
+/// Checks that the top shares the bottom's data, and the bottom the top's gradient.
 void CheckShares(const string& layer, const vector<int>& shape) {
   LayerCase one(layer, {shape}, 1);
   one.SetUp();
@@ -76,7 +76,7 @@ TEST(Permute, MovesTheAxes) {
             (vector<double>{0, 4, 1, 5, 2, 6, 3, 7}));
 }
 
-TEST(Permute, AxesThatAreNotNamedFollowInTheirOrder) {
+TEST(Permute, UnlistedAxesFollowInAscendingOrder) {
   EXPECT_EQ(TopOf(Permute("order: 2"), {2, 1, 3, 4}, {3, 2, 1, 4}),
             TopOf(Permute("order: 2 order: 0 order: 1 order: 3"), {2, 1, 3, 4}, {3, 2, 1, 4}));
 }
@@ -88,7 +88,7 @@ TEST(Permute, GivesTheGradient) {
   CheckGradients(Permute("order: 1 order: 4"), {2, 3, 2, 1, 2});
 }
 
-TEST(Permute, AnOrderThatChangesNothingShares) {
+TEST(Permute, OrderThatChangesNothingSharesMemory) {
   for (const char* order : {"", "order: 0", "order: 0 order: 1 order: 2"})
     CheckShares(Permute(order), {2, 3, 4});
 }
@@ -119,7 +119,7 @@ TEST(ShuffleChannel, GivesTheGradient) {
   CheckGradients(Shuffle(3), {2, 6});
 }
 
-TEST(ShuffleChannel, OneGroupShares) {
+TEST(ShuffleChannel, OneGroupSharesMemory) {
   CheckShares(Shuffle(1), {2, 6, 2});
   CheckShares("name: 'order' type: 'ShuffleChannel'", {2, 6, 2});
 }
@@ -150,7 +150,7 @@ TEST(Reorg, GivesTheGradient) {
   CheckGradients(Reorg(3), {1, 9, 3, 3});
 }
 
-TEST(Reorg, AStrideOfOneShares) {
+TEST(Reorg, StrideOfOneSharesMemory) {
   CheckShares(Reorg(1), {2, 3, 2, 2});
   CheckShares(Reorg(1, true), {2, 3, 2, 2});
 }

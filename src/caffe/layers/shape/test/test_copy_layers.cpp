@@ -1,4 +1,4 @@
-#include "caffe/layers/test/form_check.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -18,19 +18,19 @@ TEST(Concat, JoinsAlongItsAxis) {
   Count(concat.bottom[0], 0);
   Count(concat.bottom[1], 10);
   EXPECT_EQ(concat.top[0]->shape(), (vector<int>{2, 3, 2}));
-  concat.DiffsOfForm(0);
+  concat.DiffsOfVariant(0);
   EXPECT_EQ(concat.outputs, (vector<double>{0, 1, 10, 11, 12, 13, 2, 3, 14, 15, 16, 17}));
 }
 
 TEST(Concat, GivesTheGradient) {
   for (const char* axis : {"", "axis: 0", "axis: -1", "concat_dim: 1"}) {
     const string param = string("concat_param { ") + axis + " }";
-    CheckAllForms(Layer("Concat", param), {{2, 2, 2}, {2, 2, 2}, {2, 2, 2}}, 1, 1);
+    CheckAllVariants(Layer("Concat", param), {{2, 2, 2}, {2, 2, 2}, {2, 2, 2}}, 1, 1);
   }
-  CheckAllForms(Layer("Concat"), {{2, 1, 3}, {2, 3, 3}}, 1, 1, 1);
+  CheckAllVariants(Layer("Concat"), {{2, 1, 3}, {2, 3, 3}}, 1, 1, 1);
 }
 
-TEST(Concat, OfOneBottomIsAView) {
+TEST(Concat, WithOneBottomIsAView) {
   LayerCase concat(Layer("Concat"), {{2, 3}}, 1);
   concat.SetUp();
   EXPECT_EQ(concat.Traits().data_views.size(), 1u);
@@ -68,11 +68,11 @@ TEST(Slice, CutsAtItsPoints) {
 TEST(Slice, GivesTheGradient) {
   for (const char* axis : {"", "axis: 0", "axis: -1", "slice_dim: 1"}) {
     const string param = string("slice_param { ") + axis + " }";
-    CheckAllForms(Layer("Slice", param), {{2, 4, 2}}, 2, 1);
+    CheckAllVariants(Layer("Slice", param), {{2, 4, 2}}, 2, 1);
   }
 }
 
-TEST(Slice, IntoOneTopIsAView) {
+TEST(Slice, WithOneTopIsAView) {
   LayerCase slice(Layer("Slice"), {{2, 3}}, 1);
   slice.SetUp();
   EXPECT_EQ(slice.Traits().data_views.size(), 1u);
@@ -110,7 +110,7 @@ TEST(Split, SharesDataAndAddsDiffsInOrder) {
 }
 
 TEST(Split, GivesTheGradient) {
-  for (int tops = 1; tops <= 3; ++tops) CheckAllForms(Layer("Split"), {{2, 3}}, tops, 1);
+  for (int tops = 1; tops <= 3; ++tops) CheckAllVariants(Layer("Split"), {{2, 3}}, tops, 1);
 }
 
 TEST(Tile, RepeatsItsBottomAlongTheAxis) {
@@ -118,13 +118,13 @@ TEST(Tile, RepeatsItsBottomAlongTheAxis) {
   tile.SetUp();
   Count(tile.bottom[0], 0);
   EXPECT_EQ(tile.top[0]->shape(), (vector<int>{2, 4, 2}));
-  tile.DiffsOfForm(0);
+  tile.DiffsOfVariant(0);
   EXPECT_EQ(tile.outputs, (vector<double>{0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7}));
 }
 
 TEST(Tile, GivesTheGradient) {
   for (const char* param : {"tiles: 1", "tiles: 3", "axis: 0 tiles: 2", "axis: -1 tiles: 3"})
-    CheckAllForms(Layer("Tile", string("tile_param { ") + param + " }"), {{2, 3, 2}}, 1, 1);
+    CheckAllVariants(Layer("Tile", string("tile_param { ") + param + " }"), {{2, 3, 2}}, 1, 1);
 }
 
 TEST(TileErrors, NamesTheLayerOfBadSizes) {

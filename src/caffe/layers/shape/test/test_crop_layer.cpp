@@ -1,5 +1,5 @@
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -9,7 +9,7 @@ string Crop(const string& param) {
   return "name: 'crop' type: 'Crop' crop_param { " + param + " }";
 }
 
-/// Of a bottom whose values are 0, 1, 2, ...: the top's shape and values.
+/// The top's shape and values for a bottom of 0, 1, 2, ...
 struct Cropped {
   Cropped(const string& param, const vector<int>& from, const vector<int>& to)
       : crop(Crop(param), {from, to}, 1) {
@@ -23,7 +23,7 @@ struct Cropped {
   LayerCase crop;
 };
 
-TEST(Crop, CutsTheAxesFromItsAxisOn) {
+TEST(Crop, CropsTheAxesFromItsAxisOn) {
   const Cropped spatial("", {1, 2, 3, 4}, {9, 9, 2, 2});
   EXPECT_EQ(spatial.shape(), (vector<int>{1, 2, 2, 2}));
   EXPECT_EQ(spatial.values(), (vector<double>{0, 1, 4, 5, 12, 13, 16, 17}));
@@ -49,14 +49,15 @@ TEST(Crop, WorksOnAnyNumberOfAxes) {
 }
 
 TEST(Crop, GivesTheGradientOfItsFirstBottom) {
-  CheckAllForms(Crop("offset: 1 offset: 0"), {{2, 2, 3, 4}, {1, 1, 2, 2}}, 1, 1, 0);
-  CheckAllForms(Crop("axis: 1 offset: 1"), {{2, 3, 3}, {2, 2, 2}}, 1, 1, 0);
+  CheckAllVariants(Crop("offset: 1 offset: 0"), {{2, 2, 3, 4}, {1, 1, 2, 2}}, 1, 1, 0);
+  CheckAllVariants(Crop("axis: 1 offset: 1"), {{2, 3, 3}, {2, 2, 2}}, 1, 1, 0);
 }
 
-TEST(Crop, TouchesWhatItDeclares) {
+TEST(Crop, TouchesOnlyDeclaredOperands) {
   auto x = RandomBlob({2, 2, 3, 4}, 1), like = RandomBlob({1, 1, 2, 3}, 2);
   Blob<double> y;
-  CheckForms(MakeLayer(Crop("offset: 1")).get(), {x.get(), like.get()}, {&y}, {true, false}, false);
+  CheckVariants(MakeLayer(Crop("offset: 1")).get(), {x.get(), like.get()}, {&y}, {true, false},
+                false);
 }
 
 TEST(CropErrors, NamesTheLayerOfBadSizes) {

@@ -1,8 +1,8 @@
-// Layers that choose rows or items by number: BatchReindex, Embed, Filter.
+// Layers that select rows or items by index: BatchReindex, Embed, Filter.
 #include <gtest/gtest.h>
 
-#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
@@ -28,15 +28,15 @@ TEST(BatchReindex, GivesItemsInTheOrderOfTheList) {
   EXPECT_EQ(DataOf(y), (vector<double>{5, 6, 1, 2, 5, 6, 3, 4}));
 }
 
-TEST(BatchReindex, GradientsAgreeWithDifferencesAndUseWhatIsDeclared) {
+TEST(BatchReindex, GivesTheGradientAndTouchesOnlyDeclaredOperands) {
   auto x = RandomBlob({4, 2, 2}, 1), list = BlobOf({5}, {1, 3, 1, 0, 1});
   Blob<double> y;
   GradientChecker<double>(1e-2, 1e-6)
       .CheckGradientExhaustive(MakeLayer(kReindex).get(), {x.get(), list.get()}, {&y}, 0);
-  CheckForms(MakeLayer(kReindex).get(), {x.get(), list.get()}, {&y}, {true, false}, false);
+  CheckVariants(MakeLayer(kReindex).get(), {x.get(), list.get()}, {&y}, {true, false}, false);
 }
 
-TEST(BatchReindex, OfAnEmptyListHasNoItemsAndNoGradient) {
+TEST(BatchReindex, EmptyListGivesNoItemsAndNoGradient) {
   auto x = RandomBlob({2, 3}, 2);
   Blob<double> list(vector<int>{0}), y;
   auto layer = MakeLayer(kReindex);
@@ -47,7 +47,7 @@ TEST(BatchReindex, OfAnEmptyListHasNoItemsAndNoGradient) {
   EXPECT_EQ(DiffOf(*x), vector<double>(6, 0));
 }
 
-TEST(BatchReindexErrors, RefusesWhatIsNoItem) {
+TEST(BatchReindexErrors, RejectsIndicesOutOfRange) {
   auto x = RandomBlob({2, 3}, 2), flat = RandomBlob({1, 2}, 3);
   Blob<double> y;
   for (const double bad : {-1., 2., double{NAN}}) {
@@ -86,17 +86,17 @@ TEST(Embed, LooksUpARowForEachValueAndAddsTheBias) {
   }
 }
 
-TEST(Embed, GradientsAgreeWithDifferencesAndUseWhatIsDeclared) {
+TEST(Embed, GivesTheGradientAndTouchesOnlyDeclaredOperands) {
   auto x = BlobOf({2, 3}, {1, 3, 1, 0, 1, 3});
   Blob<double> y;
   for (const char* param : {"", "bias_term: false"}) {
     GradientChecker<double>(1e-2, 1e-6)
         .CheckGradientExhaustive(MakeLayer(Embed(param)).get(), {x.get()}, {&y}, -2);
-    CheckForms(MakeLayer(Embed(param)).get(), {x.get()}, {&y}, {false}, false);
+    CheckVariants(MakeLayer(Embed(param)).get(), {x.get()}, {&y}, {false}, false);
   }
   auto fixed = MakeLayer(Embed(""));
   fixed->set_param_propagate_down(0, false);
-  CheckForms(fixed.get(), {x.get()}, {&y}, {false}, false);
+  CheckVariants(fixed.get(), {x.get()}, {&y}, {false}, false);
 }
 
 TEST(Embed, AddsGradientsOfOneRowInTheOrderOfTheValues) {
@@ -127,7 +127,7 @@ TEST(EmbedErrors, NamesTheLayerOfBadSizesAndValues) {
   EXPECT_ERROR(layer->Backward({&y}, {true}, {x.get()}), "Can't backpropagate to EmbedLayer input");
 }
 
-TEST(Filter, LetsChosenItemsThrough) {
+TEST(Filter, PassesOnSelectedItems) {
   auto x = BlobOf({3, 2}, {1, 2, 3, 4, 5, 6}), z = BlobOf({3}, {7, 8, 9});
   auto selector = BlobOf({3, 1}, {1, 0, 1});
   Blob<double> y, w;
@@ -150,7 +150,7 @@ TEST(Filter, LetsChosenItemsThrough) {
   EXPECT_EQ(DataOf(w), DataOf(*z));
 }
 
-TEST(Filter, GradientsAgreeWithDifferencesAndUseWhatIsDeclared) {
+TEST(Filter, GivesTheGradientAndTouchesOnlyDeclaredOperands) {
   auto x = RandomBlob({4, 2}, 1), z = RandomBlob({4, 1, 2}, 2);
   auto selector = BlobOf({4}, {0, 1, 1, 0});
   Blob<double> y, w;

@@ -1,4 +1,4 @@
-#include "caffe/layers/test/form_check.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 
 namespace caffe {
 namespace {

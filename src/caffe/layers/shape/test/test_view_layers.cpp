@@ -1,5 +1,5 @@
 // Flatten and Reshape.
-#include "caffe/layers/test/form_check.hpp"
+#include "caffe/layers/test/variant_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {
@@ -18,7 +18,7 @@ vector<int> TopShape(const string& layer, const vector<int>& bottom_shape) {
   return view.top[0]->shape();
 }
 
-TEST(Flatten, JoinsTheAxesAskedFor) {
+TEST(Flatten, JoinsTheRequestedAxes) {
   const vector<int> shape = {2, 3, 4, 5};
   EXPECT_EQ(TopShape(Flatten(""), shape), (vector<int>{2, 60}));
   EXPECT_EQ(TopShape(Flatten("axis: 2"), shape), (vector<int>{2, 3, 20}));

@@ -1,10 +1,10 @@
 // net_values < IN > OUT: one forward and backward of a net in double precision, for tests that
 // compare its values with those of other programs.
 //
-// IN is a JSON object: "net" (a prototxt), "blobs" (what its inputs hold), "gradients" (what comes
-// into the backward, by blob), "parameters" (by layer, a list for each of its parameters); values
-// are flat lists, and those that are not there stay as the net has made them. Without "gradients"
-// there is no backward. OUT: "blobs" and "parameters", for each "shape", "data" and "diff".
+// IN is a JSON object: "net" (a prototxt), "blobs" (values of its inputs), "gradients" (by blob,
+// where backward starts) and "parameters" (by layer, a list for each of its parameters). Values are
+// flat lists; those that are missing stay as the net initialised them. Without "gradients" there is
+// no backward. OUT has "blobs" and "parameters", each with "shape", "data" and "diff".
 #include <google/protobuf/text_format.h>
 
 #include <iostream>

@@ -18,7 +18,7 @@ class Values:
 
 
 def run(net, blobs, gradients=None, parameters=None):
-    """One forward of the prototxt `net`, and, with `gradients` by blob, one backward. `blobs`: arrays of its inputs by
+    """Runs one forward of the prototxt `net` and, with `gradients` by blob, one backward. `blobs`: input arrays by
     name; `parameters`: lists of arrays by layer. Returns Values by blob, and lists of Values by layer."""
     def flat(arrays):
         return {name: np.asarray(array, dtype=float).ravel().tolist() for name, array in arrays.items()}
@@ -38,7 +38,7 @@ def run(net, blobs, gradients=None, parameters=None):
 
 
 def layer_net(layer, inputs):
-    """A prototxt of one layer, in which gradients reach the inputs. `inputs`: shapes by name, in order."""
+    """Returns a prototxt of one layer, in which gradients reach the inputs. `inputs`: shapes by name, in order."""
     text = 'force_backward: true '
     for name, shape in inputs.items():
         dims = ' '.join(f'dim: {extent}' for extent in shape)

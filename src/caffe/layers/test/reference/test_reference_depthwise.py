@@ -49,7 +49,7 @@ class Depthwise(unittest.TestCase):
             expected = (dy * convolved(unit, w, none, stride, pad, dilation)).sum()
             self.assertAlmostEqual(blobs['x'].diff[index], expected, places=10)
 
-    def test_it_is_the_sum_of_its_definition(self):
+    def test_it_matches_its_definition(self):
         for kind in ('DepthwiseConvolution', 'ConvolutionDepthwise'):
             for shape, kernel, stride, pad, dilation in (
                     ((2, 3, 5, 6), (3, 3), 1, 1, 1),

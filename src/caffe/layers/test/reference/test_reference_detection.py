@@ -1,4 +1,4 @@
-"""Layers of SSD compared with its paper's formulas."""
+"""Layers of SSD, compared with the formulas of its paper."""
 
 import unittest
 
@@ -118,13 +118,13 @@ class DetectionOutput(unittest.TestCase):
         self.check(threshold=0.75, eta=0.5, top_k=7)
         self.check(background=-1, top_k=4)
 
-    def test_nothing_is_found(self):
+    def test_no_box_is_found(self):
         self.assertEqual(self.check(least=2), 3)
 
 
 class MultiBoxLoss(unittest.TestCase):
     def targets(self, boxes, truth, items, each, threshold, neg_overlap, ratio, losses):
-        """For each item and prior the row of the truth (-1: none), and whether the scores count."""
+        """Returns, for each item and prior, the row of its object (-1: none) and whether its scores count."""
         objects, counts = -np.ones((items, len(boxes[0])), int), np.zeros((items, len(boxes[0])), bool)
         for item in range(items):
             rows = np.flatnonzero(truth[:, 0] == item)
@@ -152,7 +152,7 @@ class MultiBoxLoss(unittest.TestCase):
 
     def check(self, code='CORNER', l2=False, logistic=False, each=True, ratio=3.0, encoded=False, difficult=True,
               by_prior=True, weight=1.0, mode='VALID', hardest=None, inside=False, agnostic=False):
-        """`hardest`: sample_size, and the fields of nms_param, of mining_type HARD_EXAMPLE."""
+        """`hardest`: for mining_type HARD_EXAMPLE, sample_size and the fields of nms_param."""
         items, count, classes, background = 3, 20, 4, 1
         priors = draw_boxes(count, 11) - (0.1 if inside else 0)
         ratio = None if hardest else ratio
@@ -255,13 +255,13 @@ class MultiBoxLoss(unittest.TestCase):
         self.check(hardest=hardest(6, nms_threshold=0.125))
         self.check(hardest=hardest(6, by_prior=True, nms_threshold=0.125, top_k=12), weight=0.5)
 
-    def test_sides_beyond_the_image_and_classes_may_not_count(self):
+    def test_sides_beyond_the_image_and_classes_may_be_ignored(self):
         self.check(inside=True)
         self.check(inside=True, by_prior=False, encoded=True)
         self.check(inside=True, hardest={'sample_size': 8, 'use_prior_for_nms': True, 'nms': None})
         self.check(agnostic=True)
 
-    def test_each_class_may_have_offsets_of_its_own(self):
+    def test_classes_may_have_their_own_offsets(self):
         items, count, classes = 2, 10, 3
         priors = draw_boxes(count, 21)
         offsets, scores = draw((items, count, classes, 4), 22), draw((items, count, classes), 23)

@@ -17,7 +17,7 @@ def layer(kind, bottoms, param=''):
 
 class Moves(unittest.TestCase):
     def check(self, kind, param, x, move, back):
-        """The top is move(x), and back(dy) the gradient."""
+        """Checks that the top is move(x) and the gradient back(dy)."""
         expected = move(x)
         dy = draw(expected.shape, 7)
         blobs, _ = run(layer_net(layer(kind, ['x'], param), {'x': x.shape}), {'x': x}, {'y': dy})
@@ -38,7 +38,7 @@ class Moves(unittest.TestCase):
                        lambda x, g=group: x.reshape(2, g, 6 // g, 3, 2).swapaxes(1, 2).reshape(x.shape),
                        lambda dy, g=group: dy.reshape(2, 6 // g, g, 3, 2).swapaxes(1, 2).reshape(dy.shape))
 
-    def test_reorg_has_the_places_of_darknet(self):
+    def test_reorg_uses_the_order_of_darknet(self):
         for stride, shape in ((2, (2, 8, 4, 6)), (3, (1, 18, 3, 6))):
             n, c, h, w = shape
             few = c // stride**2
@@ -127,7 +127,7 @@ class Losses(unittest.TestCase):
 
 class PriorBox(unittest.TestCase):
     def check(self, param, image, step, offset, sizes, variances=4 * (0.1,), clip=False):
-        """Against boxes of `sizes` (width, height); image, step: width and height."""
+        """Compares with boxes of `sizes` (width, height). `image` and `step`: width and height."""
         map_h, map_w = 3, 2
         net = layer_net(layer('PriorBox', ['map', 'image'], f'prior_box_param {{ {param} }}'),
                         {'map': (1, 2, map_h, map_w), 'image': (1, 3, 60, 80)})

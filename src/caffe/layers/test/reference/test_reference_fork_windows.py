@@ -33,7 +33,7 @@ class Normalisation(unittest.TestCase):
         return blobs['y'].data, blobs['x'].diff, made['y']
 
     def expect_affine(self, results, normalised, scale_at, bias_at):
-        """The top is scale * normalised + bias. Returns the gradient of what is normalised."""
+        """Checks that the top is scale * normalised + bias. Returns the gradient of the normalised values."""
         y, _, made = results
         np.testing.assert_allclose(y, by_channel(self.scale) * normalised + by_channel(self.bias), atol=1e-12)
         np.testing.assert_allclose(made[scale_at].diff.ravel(), (self.dy * normalised).sum(self.axes), atol=1e-12)
@@ -45,7 +45,7 @@ class Normalisation(unittest.TestCase):
         return mean, variance, (self.x - by_channel(mean)) / np.sqrt(by_channel(variance) + self.eps)
 
     def expect_gradient(self, dx, normalised, dn):
-        """By the chain rule over mean and variance of the batch."""
+        """Checks dx by the chain rule over mean and variance of the batch."""
         deviation = np.sqrt(by_channel(self.x.var(self.axes)) + self.eps)
         expected = (dn - dn.mean(self.axes, keepdims=True)
                     - normalised * (dn * normalised).mean(self.axes, keepdims=True)) / deviation
@@ -130,7 +130,7 @@ class Interp(unittest.TestCase):
 
 
 class Upsample(unittest.TestCase):
-    def test_repeats(self):
+    def test_upsample_repeats_values(self):
         for down, across in ((2, 2), (3, 1), (2, 4)):
             x = draw((2, 3, 4, 2), 8)
             dy = draw((2, 3, 4 * down, 2 * across), 9)
@@ -140,7 +140,7 @@ class Upsample(unittest.TestCase):
             np.testing.assert_array_equal(blobs['y'].data, np.kron(x, np.ones((down, across))))
             np.testing.assert_allclose(blobs['x'].diff, dy.reshape(2, 3, 4, down, 2, across).sum((3, 5)))
 
-    def test_puts_values_where_the_mask_says(self):
+    def test_upsample_puts_values_at_the_indices_of_the_mask(self):
         for param, size in (('scale: 3', (12, 6)), ('upsample_h: 5 upsample_w: 7', (5, 7)),
                             ('scale: 2 pad_out_h: true pad_out_w: true', (7, 3))):
             x = draw((2, 3, 4, 2), 10)
@@ -168,7 +168,7 @@ class Regions(unittest.TestCase):
                         [0, 5, 5, 5, 5], [1, 8, 6, 3, 2], [0, 1, 3, 4, 5], [1, 0.5, 1.5, 6.5, 7.25]])
 
     def check(self, kind, param, shape, bins):
-        """bins(region, i, j, channel): the slices of a bin, and the channel that it is taken from."""
+        """bins(region, i, j, channel): the slices of a bin, and the channel that it reads."""
         largest = kind == 'ROIPooling'
         inputs = {'x': self.x, 'regions': self.regions}
         net = layer_net(layer(kind, inputs, param), {name: value.shape for name, value in inputs.items()})

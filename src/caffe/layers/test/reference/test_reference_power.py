@@ -1,4 +1,4 @@
-"""The harness itself, on a layer whose values are plain: Power."""
+"""Checks the harness itself on a simple layer: Power."""
 
 import unittest
 
@@ -7,7 +7,7 @@ from net_values import layer_net, run
 
 
 class Power(unittest.TestCase):
-    def test_values_and_gradients_are_those_of_the_formula(self):
+    def test_values_and_gradients_match_the_formula(self):
         x = np.random.default_rng(1).uniform(1, 2, (2, 3))
         dy = np.random.default_rng(2).uniform(-1, 1, (2, 3))
         layer = "layer { name: 'y' type: 'Power' bottom: 'x' top: 'y' power_param { power: 3 scale: 2 shift: 1 } }"

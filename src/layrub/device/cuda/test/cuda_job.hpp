@@ -20,7 +20,7 @@ namespace layrub::testing {
 
 inline std::vector<std::string> Nothing() { return {}; }
 
-/// Calls that take memory of the device or of the host.
+/// Whether `call` takes memory of the device or of the host.
 inline bool Takes(const std::string& call) {
   static const std::set<std::string> calls = {"cudaMalloc", "cudaHostAlloc",
                                               "cudaStreamCreateWithFlags", "cudaEventCreate"};
@@ -40,7 +40,7 @@ struct Job {
         }) {
     toy.Attach(&executor);
   }
-  /// What was wrong in `iterations`.
+  /// Runs `iterations`, and returns what was wrong.
   std::vector<std::string> Iterate(int iterations) {
     for (int i = 0; i < iterations; ++i) toy.RunIteration();
     return toy.wrong();

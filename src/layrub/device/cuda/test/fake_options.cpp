@@ -14,7 +14,7 @@ namespace {
   std::exit(2);
 }
 
-/// The number that `text`, which is of `word`, is.
+/// Returns `text`, a part of `word`, as a number.
 int64_t NumberOf(const std::string& word, const std::string& text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

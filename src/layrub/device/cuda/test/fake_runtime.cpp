@@ -35,7 +35,7 @@ cudaError_t Allocate(Runtime& runtime, void** address, size_t bytes, int device)
   char* const memory = static_cast<char*>(
       emulated ? emulated->Allocate(size) : std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   if (memory == nullptr) return cudaErrorMemoryAllocation;
-  // Where nothing is computed, zeros are values that nobody objects to.
+  // When nothing is computed, memory is zeroed, because zeros are valid values.
   std::memset(emulated ? emulated->Alias(memory) : memory, runtime.options.idle ? 0 : 0xA5, bytes);
   runtime.memory[memory] = {size, device};
   (device < 0 ? runtime.pinned : runtime.devices[device].used) += size;
@@ -43,7 +43,7 @@ cudaError_t Allocate(Runtime& runtime, void** address, size_t bytes, int device)
   return cudaSuccess;
 }
 
-/// What CUDA refuses to a thread that captures a stream.
+/// Calls that CUDA refuses to a thread that captures a stream.
 bool WaitsOrAllocates(const std::string& call) {
   return call == "cudaMalloc" || call == "cudaFree" || call == "cudaHostAlloc" ||
          call == "cudaFreeHost" || call == "cudaMemcpy" || call == "cudaStreamSynchronize" ||

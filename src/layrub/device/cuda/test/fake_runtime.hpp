@@ -8,24 +8,23 @@
 #include <string>
 #include <vector>
 
-/// The part of the CUDA runtime that this project calls, in RAM: linked in libcudart's place, it
-/// runs the backend's logic on any machine. Device and pinned memory are RAM. A stream is a queue
-/// whose work is done while some call is being made, as far as its waits allow and as early or late
-/// as the test likes: what the backend forgets to order happens in the wrong order. Thread safe;
+/// A fake of the part of the CUDA runtime that this project calls. Linked in place of libcudart, it
+/// runs the backend's logic on any machine. Device and pinned memory are RAM. A stream is a queue.
+/// Its work is done during some call, as early or as late as the test chooses and the stream's
+/// waits allow, so work that the backend forgets to order happens in the wrong order. Thread safe;
 /// work runs under one lock.
 ///
 /// Whole programs run on it, too (libcaffe on a fake GPU, docs/gpu.md). The environment variable
-/// LAYRUB_FAKE_GPU then says what the GPU is like, by words with commas between them: devices=2,
-/// mib=512 (of each device), pace=early, late or random, seed=3, protect, by which memory of
-/// devices is out of the process's reach but while work is done, idle, by which nothing is computed
-/// (Options::idle), and fail=17, which makes the 17th call of CUDA or of its libraries, or piece of
-/// work, fail. A process that breaks a rule ends.
+/// LAYRUB_FAKE_GPU then describes the GPU by words separated by commas: devices=2, mib=512 (of each
+/// device), pace=early, late or random, seed=3, protect (device memory is accessible only while
+/// work is done), idle (nothing is computed, see Options::idle), and fail=17 (the 17th call of CUDA
+/// or of its libraries, or piece of work, fails). A process that breaks a rule of CUDA is aborted.
 namespace layrub::fake_cuda {
 
 /// When queued work is done.
 enum class Pace {
-  kEarly,  ///< at once, unless its stream has to wait for another
-  kLate,   ///< when somebody waits for it
+  kEarly,  ///< at once, unless its stream waits for another
+  kLate,   ///< when something waits for it
   kRandom  ///< drawn from a seed, some streams early and others late
 };
 
@@ -33,31 +32,32 @@ struct Options {
   int devices = 1;
   int64_t device_bytes = int64_t{64} << 20;  ///< of each device
   int64_t pinned_bytes = int64_t{64} << 20;
-  int64_t context_bytes = int64_t{5} << 20;  ///< what the first use of a device takes of it
-  int64_t others_bytes = 0;                  ///< what other processes have of each device
-  /// What the driver has of each device, which only NVML counts, or what a divided GPU has besides.
+  int64_t context_bytes = int64_t{5} << 20;  ///< that the first use of a device takes
+  int64_t others_bytes = 0;                  ///< that other processes use of each device
+  /// Bytes that only NVML counts: of the driver on each device, or of the other parts of a divided
+  /// GPU.
   int64_t outside_bytes = 0;
-  std::string others_end = {};  ///< the call by whose first time other processes have ended
+  std::string others_end = {};  ///< at the first such call, other processes have ended
   int compute_capability = 8;
   Pace pace = Pace::kLate;
   uint32_t seed = 0;
-  bool protect = false;  ///< memory of devices is out of reach but while work is done
-  /// Kernels and what libraries compute take no time and have no effect: what is left is the time
-  /// of the host.
+  bool protect = false;  ///< device memory is accessible only while work is done
+  /// Kernels and library functions take no time and have no effect, so only the host's time is
+  /// left.
   bool idle = false;
-  /// What is broken ends the process. Otherwise it is kept for Violations.
+  /// A violation aborts the process. Otherwise it is kept for Violations.
   bool strict = false;
   bool keep_calls = true;  ///< for Calls
-  /// What a call returns instead of doing its work: anything but cudaSuccess. "work": a copy, fill,
-  /// host function or kernel that fails on its stream, which calls later on report, as CUDA does.
+  /// If the result is not cudaSuccess, the call returns it instead of doing its work. "work" is a
+  /// copy, fill, host function or kernel that fails on its stream; later calls report that, as in
+  /// CUDA.
   std::function<cudaError_t(const std::string& call)> fail = {};
-  /// Called with its name before a call is made, outside of all locks: it may wait or make calls.
+  /// Called with a call's name before the call, outside of all locks. It may wait or make calls.
   std::function<void(const std::string& call)> before = {};
-  int64_t nccl_bytes = int64_t{3} << 20;  ///< what NCCL takes of each device of a group
-  /// Members of NCCL's groups connect when they exchange something first, for which all have to
-  /// come.
+  int64_t nccl_bytes = int64_t{3} << 20;  ///< that NCCL takes of each device of a group
+  /// Members of an NCCL group connect at their first exchange, where each waits for all others.
   bool members_connect = false;
-  /// Waits of streams, for events and for the host, counted from 0, that are left out.
+  /// Whether to leave out a wait of a stream, for an event or for the host. Waits count from 0.
   std::function<bool(int)> drop_wait = {};
   /// Whether the driver has cuStreamWaitValue32.
   bool streams_wait_for_host = true;
@@ -70,28 +70,30 @@ struct Call {
   bool pageable = false;  ///< an asynchronous copy with host memory that is not pinned
 };
 
-/// What has been made and not given back.
+/// How many resources have been made and not released.
 struct Alive {
   int device_memory = 0, pinned_memory = 0, streams = 0, events = 0, graphs = 0;
   bool operator==(const Alive&) const = default;
 };
 
-/// What LAYRUB_FAKE_GPU asks for; the defaults where it is not set. Ends the process if a word is
-/// not understood.
+/// Returns the options in LAYRUB_FAKE_GPU, or the defaults if it is not set. Ends the process if a
+/// word is unknown.
 Options OptionsOfEnvironment();
 
-/// Forgets everything; the next calls are those of a new process. At first, OptionsOfEnvironment.
+/// Forgets everything, as if the process were new. Before the first Reset, OptionsOfEnvironment
+/// apply.
 void Reset(Options options = {});
 /// Queues `kernel` on `stream`; null: the default stream of the calling thread's device. It may
-/// touch memory, and call nothing of CUDA. cudaGetLastError tells of an error, as after a launch.
+/// access memory, but must not call CUDA. cudaGetLastError reports an error, as after a real
+/// launch.
 void Launch(std::function<void()> kernel, cudaStream_t stream = nullptr);
-/// `bytes` of the device are gone that nobody has asked for by a call.
+/// Takes `bytes` of the device without a call of the API, as a library that is loaded does.
 void LoadLibraries(int64_t bytes);
 /// Since the last Reset or ForgetCalls.
 std::vector<Call> Calls();
 void ForgetCalls();
 Alive WhatIsAlive();
-/// What a program on a GPU would have broken or been refused, a sentence each.
+/// Returns what a real GPU would have refused or punished, one sentence each.
 std::vector<std::string> Violations();
 void ForgetViolations();
 

@@ -1,4 +1,4 @@
-// What CUDA is asked about streams, events and graphs, on the streams of the fake runtime.
+// CUDA's functions for streams, events and graphs, on the streams of the fake runtime.
 #include <cuda.h>
 #include <cuda_runtime.h>
 

@@ -1,7 +1,7 @@
 #ifndef LAYRUB_DEVICE_CUDA_TEST_FAKE_STREAMS_HPP_
 #define LAYRUB_DEVICE_CUDA_TEST_FAKE_STREAMS_HPP_
 
-// What the fake runtime is made of: streams of work, and who is ahead of whom.
+// The inside of the fake runtime: streams of work and the order between them.
 
 #include <algorithm>
 #include <array>
@@ -22,21 +22,20 @@
 
 /// A point of a stream's work.
 struct Mark {
-  CUstream_st* stream = nullptr;  ///< null: nobody has queued it yet
+  CUstream_st* stream = nullptr;  ///< null: not queued yet
   bool happened = false;
   double milliseconds = 0;
 };
 
-/// One piece of a stream's work: something to do, a mark to reach, or a mark or the host to wait
-/// for.
+/// One piece of a stream's work: an action, a mark to reach, or a wait for a mark or for the host.
 struct Work {
   std::function<void()> act = {};
   std::shared_ptr<Mark> reach = {}, wait = {};
   std::function<bool()> until = {};
-  std::array<const void*, 2> touches{};  ///< the beginnings of what is copied or filled
+  std::array<const void*, 2> touches{};  ///< first addresses of the ranges copied or filled
 };
 
-// The types that CUDA's headers declare and leave open.
+// The types that CUDA's headers only declare.
 struct CUstream_st {
   int device = 0;
   double haste = 0;       ///< the chance that its next piece of work is done during a call
@@ -70,7 +69,7 @@ struct Device {
   CUstream_st default_stream;
   std::unique_ptr<EmulatedDevice> memory;
   int64_t used = 0;             ///< by the context and by what was allocated
-  int64_t libraries_bytes = 0;  ///< by what nobody has asked for by a call
+  int64_t libraries_bytes = 0;  ///< taken without a call of the API
   bool has_context = false;
 };
 
@@ -80,19 +79,19 @@ inline thread_local int current_device = 0;
 inline thread_local bool at_work = false;
 inline thread_local CUstream_st* captured_stream = nullptr;  ///< by this thread
 
-/// Lets calls of other threads go on until one has queued the mark; false if none does in time.
+/// Lets calls of other threads go on until one has queued the mark. Returns false on a timeout.
 bool AwaitOthers(const Mark& mark);
-/// The same until `done`, which other threads bring about without a call.
+/// The same until `done` holds, which other threads bring about without a call.
 bool AwaitOthers(const std::function<bool()>& done);
 
-/// All that calls share, for one call at a time.
+/// The state that all calls share. One call at a time uses it.
 struct Runtime {
   explicit Runtime(Options o) : options(std::move(o)), random(options.seed) {
     devices.resize(static_cast<size_t>(options.devices));
     for (size_t i = 0; i < devices.size(); ++i) {
       devices[i].default_stream.device = static_cast<int>(i);
       devices[i].default_stream.haste = Haste();
-      // Twice what it has, for what lies in pieces; without protection always within reach.
+      // Twice the device's bytes, to allow for fragmentation. Always accessible without protection.
       devices[i].memory = std::make_unique<EmulatedDevice>(2 * options.device_bytes, 0);
       if (!options.protect) devices[i].memory->BeginKernel();
     }
@@ -136,7 +135,7 @@ struct Runtime {
     return stream ? stream : &devices[current_device].default_stream;
   }
 
-  /// Queues `work`, behind what CUDA's default stream and those that block wait for.
+  /// Queues `work`, with the waits between CUDA's default stream and the blocking streams.
   void Put(CUstream_st* stream, Work work) {
     if (captured_stream != nullptr && stream != captured_stream)
       Violate("a thread that captures a stream queues work on another");
@@ -184,7 +183,7 @@ struct Runtime {
     at_work = false;
   }
 
-  /// What goes on by itself while a call is being made, or somebody waits.
+  /// Does work that proceeds on its own while a call is made or something waits.
   void GoOn() {
     std::vector<CUstream_st*> all = Streams();
     std::shuffle(all.begin(), all.end(), random);
@@ -202,7 +201,7 @@ struct Runtime {
     }
   }
 
-  /// Does what `mark` needs and nothing more.
+  /// Does only the work that `mark` needs.
   void Reach(const std::shared_ptr<Mark> mark) {
     while (!mark->happened && mark->stream) Step(mark->stream);
     if (mark->happened) return;
@@ -217,7 +216,7 @@ struct Runtime {
     if (!Ready(*stream)) {
       const Work& next = stream->queue.front();
       if (next.wait) return Reach(next.wait);
-      // What has failed waits for nobody.
+      // After a failure nothing waits.
       if (sticky == cudaSuccess && AwaitOthers(std::function<bool()>(next.until))) return;
       if (sticky == cudaSuccess) Violate("the host waits for a stream that waits for the host");
       stream->queue.pop_front();
@@ -227,7 +226,7 @@ struct Runtime {
     }
   }
 
-  /// The first use of a device takes memory of it.
+  /// Makes the context at the first use of a device, which takes memory.
   void UseDevice(int id) {
     Device& device = devices[static_cast<size_t>(id)];
     if (!device.has_context) device.used += options.context_bytes;
@@ -277,8 +276,8 @@ struct Runtime {
   std::vector<std::string> violations;
 };
 
-/// One call of the API, or of a library that works on its streams: noted, refused if the test or
-/// what has failed before says so, else `body`, under the lock.
+/// Makes one call of the API, or of a library that works on its streams. Notes the call, returns an
+/// error if the test or an earlier failure demands it, and otherwise calls `body` under the lock.
 cudaError_t Enter(Call call, const std::function<cudaError_t(Runtime&)>& body);
 
 }  // namespace layrub::fake_cuda

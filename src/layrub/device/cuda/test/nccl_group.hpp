@@ -15,14 +15,14 @@
 #include "layrub/device/cuda/nccl_library.hpp"
 #include "layrub/device/cuda/test/fake_runtime.hpp"
 
-// GPUs that exchange values by NCCL, on a fake of CUDA's runtime and a fake of NCCL, which is found
-// in the program's own search path.
+// GPUs that exchange values by NCCL, on a fake CUDA runtime and a fake NCCL, which is found in the
+// program's own search path.
 namespace layrub::testing {
 
 inline constexpr int kMembers = 3;
 inline constexpr int64_t kCount = 100;
 
-/// What member `rank` has computed in `round`.
+/// Value `i` that member `rank` computes in `round`.
 inline float Part(int rank, int round, int64_t i) {
   return static_cast<float>(rank * 1000 + round * 10 + i % 7);
 }
@@ -33,7 +33,7 @@ inline int TimesCalled(const std::string& name) {
                                         [&](const auto& call) { return call.name == name; }));
 }
 
-/// GPUs that have an array each.
+/// GPUs with an array on each of them.
 struct Gpus {
   explicit Gpus(int count = kMembers) {
     for (int id = 0; id < count; ++id) {
@@ -49,14 +49,14 @@ struct Gpus {
     for (const auto& device : devices) all.push_back(device.get());
     return all;
   }
-  /// A kernel that writes the part of `round`, which is done when it is done.
+  /// Queues a kernel that writes the values of `round`.
   void Compute(int id, int round) {
     devices[id]->MakeCurrent();
     fake_cuda::Launch([array = values[id], id, round] {
       for (int64_t i = 0; i < kCount; ++i) array[i] = Part(id, round, i);
     });
   }
-  /// A kernel that adds to `sums` what there is then.
+  /// Queues a kernel that appends the array's values to `sums`.
   void Collect(int id, std::vector<float>* sums) {
     devices[id]->MakeCurrent();
     fake_cuda::Launch([array = values[id], sums] {
@@ -83,7 +83,7 @@ inline void ForEach(size_t members, const std::function<void(int)>& body) {
 class NcclTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    FLAGS_minloglevel = google::GLOG_WARNING;  // each group tells of its library
+    FLAGS_minloglevel = google::GLOG_WARNING;  // each group logs its library's version
     fake_cuda::Reset({.devices = kMembers});
   }
   void TearDown() override {

@@ -24,8 +24,8 @@
 #include "layrub/runtime/test/chain.hpp"
 #include "layrub/runtime/test/toy.hpp"
 
-// The backend for GPUs on a runtime that does work as early or as late as it may: are the calls
-// those that the plan asks for, and are they ordered?
+// The GPU backend on a runtime that does work as early or as late as allowed: whether it makes the
+// calls that the plan asks for, in a safe order.
 namespace layrub {
 namespace {
 
@@ -38,7 +38,7 @@ using fake_cuda::Pace;
 constexpr int kIterations = 3;
 constexpr Pass kPasses[] = {Pass::kForward, Pass::kBackward, Pass::kUpdate};
 
-/// Calls that make the host wait for a device.
+/// Calls in which the host waits for a device.
 bool Waits(const Call& call) {
   return call.name == "cudaStreamSynchronize" || call.name == "cudaEventSynchronize" ||
          call.name == "cudaMemcpy";
@@ -51,7 +51,7 @@ bool Work(const Call& call) {
   return calls.count(call.name) > 0;
 }
 
-TEST_F(CudaBackendTest, QueuesThePlansStepsInTheirOrderAndNothingElse) {
+TEST_F(CudaBackendTest, QueuesExactlyThePlansStepsInOrder) {
   Job job(graph_, plan_);
   job.toy.RunIteration();
   fake_cuda::ForgetCalls();
@@ -131,7 +131,7 @@ TEST_F(CudaBackendTest, RepeatsCapturedWorkInTheOrderOfItsStream) {
   }
 }
 
-TEST_F(CudaBackendTest, GivesNoWorkThatCannotBeAGraphAndGoesOn) {
+TEST_F(CudaBackendTest, ReturnsNoGraphIfCaptureFailsAndGoesOn) {
   fake_cuda::Reset({.fail = [](const std::string& call) {
     return call == "cudaGraphInstantiate" ? cudaErrorNotSupported : cudaSuccess;
   }});
@@ -168,7 +168,7 @@ TEST_F(CudaBackendTest, NeverWaitsOnTheHostWithinAnIteration) {
   }
 }
 
-TEST_F(CudaBackendTest, APlanIsOneAllocationOnTheDeviceAndOnePinned) {
+TEST_F(CudaBackendTest, APlanMakesOneDeviceAllocationAndOnePinned) {
   CudaDevice device(0);
   const std::unique_ptr<Backend> backend = device.MakeBackend("");
   fake_cuda::ForgetCalls();
@@ -182,7 +182,7 @@ TEST_F(CudaBackendTest, APlanIsOneAllocationOnTheDeviceAndOnePinned) {
   EXPECT_EQ(taken, expected);
 }
 
-TEST_F(CudaBackendTest, TakesNothingFromTheSecondIterationOn) {
+TEST_F(CudaBackendTest, AllocatesNothingFromTheSecondIterationOn) {
   const Graph graph = RandomGraph(3, 40);
   const Plan plan = PlanTightly(graph, "hybrid");
   for (const bool record : {false, true}) {
@@ -200,7 +200,7 @@ class PacesTest : public CudaBackendTest,
   void SetUp() override { fake_cuda::Reset({.pace = GetParam().first, .seed = GetParam().second}); }
 };
 
-TEST_P(PacesTest, EveryStrategyComputesTheBitsOfNoPlan) {
+TEST_P(PacesTest, EveryStrategyGivesTheSameBitsAsNoPlan) {
   for (const std::string& strategy : StrategyNames()) {
     for (int seed = 1; seed <= 12; ++seed) {
       const Graph graph = RandomGraph(seed, 3 + seed % 23);
@@ -210,12 +210,12 @@ TEST_P(PacesTest, EveryStrategyComputesTheBitsOfNoPlan) {
   }
 }
 
-TEST_P(PacesTest, PlansThatMoveTensorsWithinTheDeviceComputeTheBitsOfNoPlan) {
+TEST_P(PacesTest, PlansThatMoveTensorsWithinTheDeviceGiveTheSameBits) {
   int64_t moves = 0;
   for (int seed = 0; seed < 20; ++seed) {
     const Graph graph = RandomGraph(seed, 100);
     const placement::Decision decision =
-        IntoItsPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
+        WithPackingIntoPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
     const Plan plan = placement::schedule::Schedule(graph, decision).value();
     if (MovesIn(plan) == 0) continue;
     moves += MovesIn(plan);
@@ -225,7 +225,7 @@ TEST_P(PacesTest, PlansThatMoveTensorsWithinTheDeviceComputeTheBitsOfNoPlan) {
   EXPECT_GT(moves, 3);
 }
 
-TEST_P(PacesTest, PlansInWhichTensorsSlideComputeTheBitsOfNoPlan) {
+TEST_P(PacesTest, PlansThatSlideTensorsGiveTheSameBits) {
   int64_t slides = 0;
   for (int seed = 1; seed <= 30; ++seed) {
     const Graph graph = RandomGraph(seed, 3 + seed % 23);
@@ -239,7 +239,7 @@ TEST_P(PacesTest, PlansInWhichTensorsSlideComputeTheBitsOfNoPlan) {
   EXPECT_GT(slides, 100);
 }
 
-TEST_P(PacesTest, ReadsNothingThatIsGone) {
+TEST_P(PacesTest, NeverReadsFreedRanges) {
   for (int seed = 1; seed <= 6; ++seed) {
     const Graph graph = RandomGraph(seed, 20);
     Job job(graph, PlanTightly(graph, "hybrid", kAlignment), "", {.poison = true});
@@ -263,19 +263,19 @@ TEST_P(PacesTest, RecordsWhenEachLaneWorked) {
   }
 }
 
-TEST_P(PacesTest, WhatDoesNotFitIntoHostMemoryIsInAFileWithTheSameBits) {
+TEST_P(PacesTest, SpillsToAFileWithTheSameBits) {
   for (int seed = 1; seed <= 6; ++seed) {
     const Graph graph = RandomGraph(seed, 20);
     const int64_t host = PlanTightly(graph, "hybrid").host_bytes * (seed % 3) / 3;
     const Plan plan =
-        MakePlan(graph, {}, {.host = host, .spill = kNoBounds.spill}, "hybrid").value();
+        MakePlan(graph, {}, {.host = host, .spill = kUnlimitedBudget.spill}, "hybrid").value();
     EXPECT_GT(plan.spill_bytes, 0) << graph.name;
     Job job(graph, plan, ::testing::TempDir());
     EXPECT_EQ(job.Iterate(kIterations), Nothing()) << graph.name;
   }
 }
 
-TEST_P(PacesTest, SeveralDevicesWorkInTurnsAndInThreads) {
+TEST_P(PacesTest, SeveralDevicesWorkInTurnAndInThreads) {
   fake_cuda::Reset({.devices = 2, .pace = GetParam().first, .seed = GetParam().second});
   const Graph other = RandomGraph(5, 20);
   Job first(graph_, plan_, "", {}, 0);
@@ -295,7 +295,7 @@ INSTANTIATE_TEST_SUITE_P(Paces, PacesTest,
                                            std::pair(Pace::kRandom, 2u),
                                            std::pair(Pace::kRandom, 3u)));
 
-/// Whether some order of work shows that the wait number `dropped` is missing.
+/// Whether some order of work fails without the wait number `dropped`.
 bool Shows(const Graph& graph, const Plan& plan, int dropped) {
   for (uint32_t seed = 0; seed < 2000; ++seed) {
     fake_cuda::Reset({.pace = Pace::kRandom, .seed = seed, .drop_wait = [dropped](int number) {
@@ -307,7 +307,7 @@ bool Shows(const Graph& graph, const Plan& plan, int dropped) {
   return false;
 }
 
-TEST_F(CudaBackendTest, NoWaitOfAPlanCanBeLeftOut) {
+TEST_F(CudaBackendTest, EveryWaitOfAPlanIsNeeded) {
   const Graph other = RandomGraph(4, 25), fed = FedChain();
   for (const auto& [graph, plan] :
        {std::pair(graph_, plan_), std::pair(other, PlanTightly(other, "hybrid")),
@@ -322,7 +322,7 @@ TEST_F(CudaBackendTest, NoWaitOfAPlanCanBeLeftOut) {
   }
 }
 
-TEST_F(CudaBackendTest, ADeviceTellsWhatItsContextAndLibrariesTake) {
+TEST_F(CudaBackendTest, ReportsMemoryOfContextAndLibraries) {
   const int64_t mib = int64_t{1} << 20;
   fake_cuda::Reset({.context_bytes = 5 * mib, .others_bytes = 2 * mib});
   CudaDevice device(0);
@@ -340,7 +340,7 @@ TEST_F(CudaBackendTest, ADeviceTellsWhatItsContextAndLibrariesTake) {
   EXPECT_EQ(device.free_bytes(), device.total_bytes() - 10 * mib);
 }
 
-TEST_F(CudaBackendTest, ADeviceTellsWhatWorkspaceItsLibrariesWant) {
+TEST_F(CudaBackendTest, LibraryWorkspaceDependsOnComputeCapability) {
   for (const auto& [capability, mib] : {std::pair(7, 4), std::pair(9, 32)}) {
     fake_cuda::Reset({.compute_capability = capability});
     CudaDevice device(0);
@@ -348,7 +348,7 @@ TEST_F(CudaBackendTest, ADeviceTellsWhatWorkspaceItsLibrariesWant) {
   }
 }
 
-TEST_F(CudaBackendTest, RefusesWhatNoBackendDoes) {
+TEST_F(CudaBackendTest, RefusesInvalidCalls) {
   CudaDevice device(0);
   const std::unique_ptr<Backend> backend = device.MakeBackend("");
   int value = 0;
@@ -364,7 +364,7 @@ TEST_F(CudaBackendTest, AMachineWithoutGpusSaysSo) {
   EXPECT_EXIT(
       {
         fake_cuda::Reset({.devices = 0});
-        std::cerr << GpuCount() << " GPUs: " << WhyNoGpu() << std::endl;
+        std::cerr << GpuCount() << " GPUs: " << NoGpuReason() << std::endl;
         std::_Exit(0);
       },
       ::testing::ExitedWithCode(0), "0 GPUs: Cannot use a GPU: ");

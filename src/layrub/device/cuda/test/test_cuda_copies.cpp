@@ -1,4 +1,4 @@
-// Copies of the backend for GPUs, on a runtime that does work as early or as late as it may.
+// Copies of the GPU backend, on a runtime that does work as early or as late as allowed.
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,13 +23,13 @@
 
 namespace {
 
-/// While it lives, of the two threads that use the file both, one or none come late, in turns of
-/// four; from turn to turn later, until it is late on a machine that is slow.
+/// While it exists, both, one or none of the two threads that use the file are delayed, in a cycle
+/// of four runs. The delay grows from cycle to cycle, until it is long enough on a slow machine.
 class LateThreads {
  public:
   LateThreads() { threads_ = 0; }
   ~LateThreads() { threads_ = kNone; }
-  /// Called by a thread that is about to use the file.
+  /// A thread calls this before it uses the file.
   static void Come() {
     if (threads_ == kNone) return;
     thread_local const int number = threads_++;
@@ -45,7 +45,7 @@ class LateThreads {
 
 }  // namespace
 
-// In place of the C library's.
+// These replace the functions of the C library.
 extern "C" {
 
 ssize_t pwrite(int file, const void* from, size_t bytes, off_t offset) {
@@ -78,7 +78,7 @@ class CudaCopies : public ::testing::TestWithParam<Pace> {
 TEST_P(CudaCopies, CopiesLargerThanTheStagingGoThroughTheFileInPieces) {
   CudaDevice device(0);
   const std::unique_ptr<Backend> backend = device.MakeBackend(::testing::TempDir());
-  const int64_t bytes = (int64_t{17} << 20) + 1000;  // two stagings and a part of one
+  const int64_t bytes = (int64_t{17} << 20) + 1000;  // two staging pieces and a part of one
   auto* const from = static_cast<char*>(backend->Allocate(Tier::kDevice, bytes));
   auto* const to = static_cast<char*>(backend->Allocate(Tier::kDevice, bytes));
   void* const file = backend->Allocate(Tier::kFile, bytes);
@@ -92,7 +92,7 @@ TEST_P(CudaCopies, CopiesLargerThanTheStagingGoThroughTheFileInPieces) {
   backend->Free(Tier::kFile, file);
 }
 
-/// Whether `bytes` come back from the file as they were, by way of the lanes.
+/// Whether `bytes` that are copied to the file and back by the lanes stay the same.
 bool ComeBack(int64_t bytes) {
   CudaDevice device(0);
   auto* const from = static_cast<char*>(device.Allocate(bytes));
@@ -100,8 +100,8 @@ bool ComeBack(int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += 4096) from[i] = static_cast<char>(i >> 12) ^ (i >> 20);
   bool same = true;
   {
-    // It frees the file when its threads have ended, for which Synchronize does not wait where
-    // streams do not.
+    // The backend frees the file after its threads have ended. Synchronize does not wait for them
+    // where streams do not.
     const std::unique_ptr<Backend> backend = device.MakeBackend(::testing::TempDir());
     void* const file = backend->Allocate(Tier::kFile, bytes);
     backend->Copy(Lane::kSpill, file, from, bytes);
@@ -114,8 +114,9 @@ bool ComeBack(int64_t bytes) {
   return same;
 }
 
-/// Of a copy of three pieces, in two places, to the file and back: whether it comes back wrong, in
-/// some order of work, where the wait number `dropped` is left out. Empty: there is none.
+/// Copies three pieces, through two places, to the file and back, leaving out the wait number
+/// `dropped`. Returns whether the bytes are wrong in some order of work, or nothing if there is no
+/// such wait.
 std::optional<bool> Shows(int dropped, bool streams_wait_for_host, uint32_t seeds) {
   constexpr int64_t kBytes = int64_t{3} * (int64_t{8} << 20);
   bool there = false, shows = false;
@@ -139,16 +140,17 @@ std::optional<bool> Shows(int dropped, bool streams_wait_for_host, uint32_t seed
 TEST(CudaSpills, TheHalvesOfACopyWaitForEachOther) {
   int waits = 0, shown = 0;
   for (std::optional<bool> shows; (shows = Shows(waits, false, 20)); ++waits) shown += *shows;
-  // Of each lane: three that a place is filled, three that it is empty, as the first two are
-  // anyway. Between the lanes two, of which that of the half which goes to the device comes of
-  // itself.
+  // Each lane has three waits for a filled place and three for an empty one, of which the first two
+  // never matter. There are two waits between the lanes; that of the half which copies to the
+  // device never matters either.
   EXPECT_EQ(waits, 2 * 6 + 2);
   EXPECT_EQ(shown, 2 * 4 + 1);
 }
 
 TEST(CudaSpills, StreamsWaitForTheThreadsOfTheFile) {
-  // As above, but each of the six has one for the thread besides, behind that for an empty place;
-  // and there is one of each lane when it is opened. The second piece is written before the third.
+  // As above, but each of the six pieces has another wait for the thread, behind that for an empty
+  // place, and each lane waits once when it is opened. The second piece is written before the
+  // third.
   const int save = 2, load = save + 3 * 3 + 2;
   for (const int wait : {save + 2, save + 8, load + 1, load + 4, load + 7}) {
     const LateThreads late;
@@ -160,7 +162,7 @@ TEST(CudaSpills, StreamsWaitForTheThreadsOfTheFile) {
   EXPECT_EQ(Shows(load + 9, true, 1), std::nullopt);
 }
 
-TEST_P(CudaCopies, CopiesBetweenRangesThatOverlapGoInPiecesThatDoNot) {
+TEST_P(CudaCopies, SplitsCopiesBetweenOverlappingRanges) {
   CudaDevice device(0);
   const std::unique_ptr<Backend> backend = device.MakeBackend("");
   const int64_t bytes = 5000, most = 6000;
@@ -184,7 +186,7 @@ TEST_P(CudaCopies, CopiesBetweenRangesThatOverlapGoInPiecesThatDoNot) {
   backend->Free(Tier::kDevice, memory);
 }
 
-TEST_P(CudaCopies, OfATensorThatLeavesInPartGiveTheBitsOfNoPlan) {
+TEST_P(CudaCopies, PartlyEvictedTensorsGiveTheSameBits) {
   const Graph graph = testing::Chain();
   for (const std::string& file : {std::string(), ::testing::TempDir()}) {
     for (const bool poison : {false, true}) {
@@ -209,8 +211,9 @@ TEST_P(CudaCopies, ADeviceCopiesInOrderAndBesideTheRest) {
   const int64_t bytes = 12;
   void* const memory = device.pool().Allocate(bytes);
   void* const other = device.pool().Allocate(bytes);
-  device.Synchronize();  // zeroing them must not come after what goes beside the stream
-  device.CopyBeside(memory, sent.data(), bytes);
+  device.Synchronize();  // the zeroing must come before CopyConcurrently, which does not wait for
+                         // the stream
+  device.CopyConcurrently(memory, sent.data(), bytes);
   device.Copy(other, memory, bytes);
   device.Zero(memory, bytes);
   device.Copy(received.data(), other, bytes);
@@ -220,7 +223,7 @@ TEST_P(CudaCopies, ADeviceCopiesInOrderAndBesideTheRest) {
   for (void* used : {memory, other}) device.pool().Free(used);
 }
 
-TEST_P(CudaCopies, TheRuntimeSeesACopyBetweenRangesThatOverlap) {
+TEST_P(CudaCopies, FakeRuntimeReportsOverlappingCopies) {
   CudaDevice device(0);
   auto* const memory = static_cast<char*>(device.Allocate(1024));
   EXPECT_TRUE(fake_cuda::Violations().empty());

@@ -1,4 +1,5 @@
-// The backend for GPUs on a runtime whose calls fail, each in turn: what is said, and what is left.
+// The GPU backend on a runtime whose calls fail, each in turn: the messages, and that nothing is
+// left behind.
 #include <glog/logging.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +31,7 @@ using testing::Takes;
 
 using CudaFailuresTest = testing::CudaBackendTest;
 
-/// A backend and two iterations of the chain, in which what moves is in a file or not.
+/// Runs two iterations of the chain on a new backend, with or without a spill file.
 void RunChain(bool file) {
   const Graph graph = Chain();
   const Plan plan = file ? PlanTightlyWithFile(graph, "hybrid") : PlanTightly(graph, "hybrid");
@@ -38,7 +39,7 @@ void RunChain(bool file) {
   EXPECT_EQ(job.Iterate(2), Nothing());
 }
 
-/// How many calls take memory in RunChain.
+/// Returns how many calls in RunChain take memory.
 int CountTaking(bool file) {
   fake_cuda::Reset();
   RunChain(file);
@@ -47,7 +48,7 @@ int CountTaking(bool file) {
       std::count_if(calls.begin(), calls.end(), [](const Call& call) { return Takes(call.name); }));
 }
 
-/// From now on the `n`-th call that takes memory finds none.
+/// Makes the `n`-th call from now on that takes memory fail.
 void FailTaking(int n) {
   auto count = std::make_shared<int>(0);
   fake_cuda::Reset({.fail = [=](const std::string& call) {
@@ -57,7 +58,7 @@ void FailTaking(int n) {
 
 __attribute__((noreturn)) void Exit() { std::_Exit(1); }
 
-/// RunChain, as a program would: says what cannot be had and exits with 1.
+/// RunChain as a program would run it: prints the error and exits with 1.
 [[noreturn]] void RunChainAndExit(bool file) {
   google::InstallFailureFunction(&Exit);
   try {
@@ -70,19 +71,19 @@ __attribute__((noreturn)) void Exit() { std::_Exit(1); }
   std::_Exit(0);
 }
 
-TEST_F(CudaFailuresTest, AFailingAllocationIsToldWhereverItHappens) {
+TEST_F(CudaFailuresTest, ReportsEachFailingAllocation) {
   const std::string cuda =
       "(cudaStreamCreateWithFlags|cudaEventCreate).*: out of memory: CUDA "
-      "needs memory beside the plan, give a smaller --device_memory";
+      "needs memory beside the plan: give a smaller --device_memory";
   const std::string arena =
-      "49152 bytes of device memory cannot be had from GPU 0, Fake 0, which "
+      "49152 bytes of device memory cannot be allocated on GPU 0, Fake 0, which "
       "has [0-9]+ left: give a smaller --device_memory.*, nothing left";
   const std::string host =
-      "(8192|0) bytes of pinned host memory cannot be had: .*--host_memory, .*"
+      "(8192|0) bytes of pinned host memory cannot be allocated: .*--host_memory, .*"
       "--spill_file, nothing left";
   const std::string staging =
       "(8388608 bytes of pinned host memory, through which copies to and from the spill file go"
-      "|Pinned host memory, by which a stream waits for the spill file), cannot be had: ";
+      "|Pinned host memory, by which a stream waits for the spill file), cannot be allocated: ";
   for (const bool file : {false, true}) {
     const int count = CountTaking(file);
     EXPECT_GE(count, 8);
@@ -95,7 +96,7 @@ TEST_F(CudaFailuresTest, AFailingAllocationIsToldWhereverItHappens) {
   }
 }
 
-TEST_F(CudaFailuresTest, AProcessThatGoesOnAfterFailuresHasNothingLeftOfThem) {
+TEST_F(CudaFailuresTest, FailuresLeaveNothingBehindInAProcessThatGoesOn) {
   const FailuresThrow throws;
   for (const bool file : {false, true}) {
     const int count = CountTaking(file);
@@ -116,7 +117,7 @@ TEST_F(CudaFailuresTest, AProcessThatGoesOnAfterFailuresHasNothingLeftOfThem) {
   fake_cuda::Reset();
 }
 
-TEST_F(CudaFailuresTest, WhatIsCapturedCopiesNothingToOrFromTheHost) {
+TEST_F(CudaFailuresTest, RefusesHostCopiesDuringCapture) {
   const FailuresThrow throws;
   CudaDevice device(0);
   void* const a = device.Allocate(8);
@@ -136,7 +137,7 @@ TEST_F(CudaFailuresTest, WhatIsCapturedCopiesNothingToOrFromTheHost) {
   device.Free(b);
 }
 
-TEST_F(CudaFailuresTest, TooLargeAPlanLeavesNothingBehind) {
+TEST_F(CudaFailuresTest, PlanThatIsTooLargeLeavesNothingBehind) {
   for (const bool host : {false, true}) {
     fake_cuda::Options options;
     (host ? options.pinned_bytes : options.device_bytes) =
@@ -147,7 +148,7 @@ TEST_F(CudaFailuresTest, TooLargeAPlanLeavesNothingBehind) {
   }
 }
 
-TEST_F(CudaFailuresTest, WorkThatFailsLaterEndsTheProgramNamingACall) {
+TEST_F(CudaFailuresTest, AsynchronousFailureEndsTheProgramAndNamesACall) {
   for (const int n : {0, 3, 7}) {
     auto count = std::make_shared<int>(0);
     fake_cuda::Reset({.fail = [=](const std::string& call) {

@@ -8,8 +8,8 @@
 #include "layrub/device/cuda/cudnn_library.hpp"
 #endif
 
-// Libraries of CUDA's that are opened at run time: is it said, in one sentence, what is wrong with
-// one that will not do, and what helps?
+// CUDA's libraries are opened at run time. If one cannot be used, one sentence must say what is
+// wrong and what helps.
 namespace layrub {
 namespace {
 
@@ -29,7 +29,7 @@ TEST(OpenCurand, NamesAMissingLibraryAndTheRemedy) {
   ExpectSentence(why_not, "", "libcurand.so.10 in LD_LIBRARY_PATH");
 }
 
-TEST(OpenCurand, NamesWhatALibraryLacks) {
+TEST(OpenCurand, NamesAFunctionThatALibraryLacks) {
   std::string why_not;
   EXPECT_FALSE(OpenCurand("libm.so.6", &why_not));
   ExpectSentence(why_not, "cuRAND is too old (libm.so.6 has no curandGetVersion): install", "pip");
@@ -59,7 +59,7 @@ TEST(OpenCudnn, NamesAMissingLibraryAndTheRemedy) {
   ExpectSentence(why_not, "", "libcudnn.so." + major + " in LD_LIBRARY_PATH");
 }
 
-TEST(OpenCudnn, NamesTheVersionOfOneThatIsTooOldAndWhatItLacks) {
+TEST(OpenCudnn, NamesTheVersionOfAnOldLibraryAndWhatItLacks) {
   std::string why_not;
   EXPECT_FALSE(OpenCudnn("libold_cudnn.so.1", &why_not));
   ExpectSentence(why_not, "cuDNN 6.0.21 is too old (libold_cudnn.so.1 has no cudnnGetErrorString)",

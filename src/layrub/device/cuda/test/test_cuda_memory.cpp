@@ -10,7 +10,7 @@
 #include "layrub/device/cuda/nvml_library.hpp"
 #include "layrub/device/cuda/test/fake_runtime.hpp"
 
-// Whose is what is gone of a GPU's memory? On a fake of CUDA's runtime and a fake of NVML, which is
+// To whom memory in use on a GPU is attributed. On a fake CUDA runtime and a fake NVML, which is
 // found in the program's own search path.
 namespace layrub {
 namespace {
@@ -20,7 +20,7 @@ constexpr int64_t kMib = int64_t{1} << 20;
 class CudaMemory : public ::testing::Test {
  protected:
   void TearDown() override { fake_cuda::Reset(); }
-  /// Where NVML does not tell, all that is gone at first is this process's.
+  /// If NVML does not tell, all memory in use at the start counts as this process's.
   static void ExpectNothingIsKnownOfOthers(fake_cuda::Options options) {
     options.context_bytes = 5 * kMib;
     options.others_bytes = 20 * kMib;
@@ -31,7 +31,7 @@ class CudaMemory : public ::testing::Test {
   }
 };
 
-TEST_F(CudaMemory, OfOtherProcessesIsNotThisOnes) {
+TEST_F(CudaMemory, CountsMemoryOfOtherProcessesSeparately) {
   fake_cuda::Reset({.devices = 2, .context_bytes = 5 * kMib, .others_bytes = 20 * kMib});
   for (const int id : {0, 1}) {
     CudaDevice device(id);
@@ -48,14 +48,14 @@ TEST_F(CudaMemory, OfOtherProcessesIsNotThisOnes) {
   }
 }
 
-TEST_F(CudaMemory, OfTheDriverIsNobodys) {
+TEST_F(CudaMemory, DoesNotCountMemoryOfTheDriver) {
   fake_cuda::Reset({.context_bytes = 5 * kMib, .others_bytes = 20 * kMib, .outside_bytes = kMib});
   CudaDevice device(0);
   EXPECT_EQ(device.Usage().others_bytes, 20 * kMib);
   EXPECT_EQ(device.Usage().context_bytes, 5 * kMib);
 }
 
-TEST_F(CudaMemory, OfAnotherProcessThatEndsMeanwhileLeavesAContextOfNoBytes) {
+TEST_F(CudaMemory, ContextIsZeroBytesIfAnotherProcessEndsMeanwhile) {
   fake_cuda::Options options{.context_bytes = 5 * kMib, .others_bytes = 20 * kMib};
   options.others_end = "cudaMemGetInfo";
   fake_cuda::Reset(options);
@@ -65,7 +65,7 @@ TEST_F(CudaMemory, OfAnotherProcessThatEndsMeanwhileLeavesAContextOfNoBytes) {
   EXPECT_EQ(device.Usage().library_bytes, 0);
 }
 
-TEST_F(CudaMemory, IsAllThisOnesWhereNvmlFails) {
+TEST_F(CudaMemory, CountsAllAsThisProcessIfNvmlFails) {
   for (const std::string failing :
        {"nvmlInit_v2", "nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetMemoryInfo"}) {
     SCOPED_TRACE(failing);
@@ -75,11 +75,11 @@ TEST_F(CudaMemory, IsAllThisOnesWhereNvmlFails) {
   }
 }
 
-TEST_F(CudaMemory, IsAllThisOnesWhereNvmlTellsOfTheWholeOfADividedGpu) {
+TEST_F(CudaMemory, CountsAllAsThisProcessIfNvmlReportsAWholeDividedGpu) {
   ExpectNothingIsKnownOfOthers({.outside_bytes = 64 * kMib});
 }
 
-TEST_F(CudaMemory, IsAskedForBeforeThereIsAContext) {
+TEST_F(CudaMemory, AsksNvmlBeforeTheContextIsMade) {
   fake_cuda::Reset({});
   CudaDevice device(0);
   const std::vector<fake_cuda::Call> calls = fake_cuda::Calls();
@@ -91,7 +91,7 @@ TEST_F(CudaMemory, IsAskedForBeforeThereIsAContext) {
   EXPECT_LT(first("nvmlShutdown"), first("cudaMemGetInfo"));
 }
 
-TEST_F(CudaMemory, WithoutNvmlASentenceNamesTheRemedy) {
+TEST_F(CudaMemory, NamesTheRemedyIfNvmlIsMissing) {
   std::string why_not;
   EXPECT_FALSE(OpenNvml("libnvidia-ml_of_nobody.so.1", &why_not));
   EXPECT_EQ(why_not.find("NVML was not found (libnvidia-ml_of_nobody.so.1: cannot open"), size_t{0})
@@ -110,11 +110,11 @@ TEST_F(CudaMemory, WithoutNvmlASentenceNamesTheRemedy) {
   std::_Exit(0);
 }
 
-TEST_F(CudaMemory, OfWhichNothingIsToldIsSpokenOfOnce) {
+TEST_F(CudaMemory, WarnsOnceIfNvmlFails) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";  // no log before this one
   EXPECT_EXIT(OpenTwoDevicesWithoutNvml(), ::testing::ExitedWithCode(0),
-              "^(WARNING: Logging before[^\n]*\n)?[^\n]*counts as this one's: nvmlInit_v2: Unknown "
-              "Error.\n$");
+              "^(WARNING: Logging before[^\n]*\n)?[^\n]*counts as this process's: nvmlInit_v2: "
+              "Unknown Error.\n$");
 }
 
 }  // namespace

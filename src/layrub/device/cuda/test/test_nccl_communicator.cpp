@@ -1,7 +1,7 @@
 #include "layrub/device/cuda/test/nccl_group.hpp"
 
-// Is NCCL's library found, or said what is wrong with it, and are the sums ordered with what the
-// GPUs compute?
+// Whether NCCL's library is found, or the error is explained, and whether sums are ordered with
+// what the GPUs compute.
 namespace layrub {
 namespace {
 
@@ -11,8 +11,8 @@ using namespace layrub::testing;
 
 constexpr char kOldFile[] = "libold_nccl.so.2";
 
-/// Members compute and sum in turns; true: each had every sum, and what came after it came after
-/// it.
+/// Lets members compute and sum in turn. Returns whether each got every sum, in the right order
+/// with its kernels.
 bool SumsAreRight(bool threads) {
   constexpr int kRounds = 3;
   Gpus gpus;
@@ -44,7 +44,7 @@ bool SumsAreRight(bool threads) {
   return std::all_of(sums.begin(), sums.end(), [&](const auto& all) { return all == expected; });
 }
 
-TEST_F(NcclTest, SumsWhatHasBeenComputedForWhatIsComputedNext) {
+TEST_F(NcclTest, OrdersSumsWithTheKernelsBeforeAndAfter) {
   for (const bool threads : {false, true}) {
     for (const Pace pace : {Pace::kEarly, Pace::kLate, Pace::kRandom}) {
       for (uint32_t seed = 0; seed < (pace == Pace::kRandom ? 20 : 1); ++seed) {
@@ -55,11 +55,11 @@ TEST_F(NcclTest, SumsWhatHasBeenComputedForWhatIsComputedNext) {
   }
 }
 
-TEST_F(NcclTest, NoWaitOfAStreamCanBeLeftOut) {
+TEST_F(NcclTest, EveryStreamWaitIsNeeded) {
   int waits = 0;
   fake_cuda::Reset({.devices = kMembers, .drop_wait = [&waits](int) { return ++waits < 0; }});
   EXPECT_TRUE(SumsAreRight(false));
-  EXPECT_EQ(waits, 2 * 3 * kMembers);  // for a sum, and for what comes after it
+  EXPECT_EQ(waits, 2 * 3 * kMembers);  // for a sum, and for the work after it
   for (int left_out = 0; left_out < waits; ++left_out) {
     bool shows = false;
     for (uint32_t seed = 0; seed < 1000 && !shows; ++seed) {
@@ -92,7 +92,7 @@ TEST_F(NcclTest, BroadcastsTheValuesOfRank0) {
   }
 }
 
-TEST_F(NcclTest, NoCallWaitsOnTheHost) {
+TEST_F(NcclTest, NoCallBlocksTheHost) {
   Gpus gpus;
   std::string why_not;
   Group group = ConnectGpus(gpus.list(), &why_not);
@@ -108,7 +108,7 @@ TEST_F(NcclTest, NoCallWaitsOnTheHost) {
   fake_cuda::ForgetCalls();
 }
 
-TEST_F(NcclTest, AWaitOnTheHostIsForTheSumsOfAllMembers) {
+TEST_F(NcclTest, SynchronizeWaitsForTheSums) {
   fake_cuda::Reset({.devices = kMembers, .strict = true});
   Gpus gpus;
   std::string why_not;
@@ -121,7 +121,7 @@ TEST_F(NcclTest, AWaitOnTheHostIsForTheSumsOfAllMembers) {
   });
 }
 
-TEST_F(NcclTest, ItsMemoryIsTakenWhenItConnectsAndBeyondWhatLibrariesAreExpectedToTake) {
+TEST_F(NcclTest, TakesItsMemoryWhenItConnectsAndAddsItToTheOverhead) {
   constexpr int64_t kTaken = int64_t{7} << 20;
   fake_cuda::Reset({.devices = kMembers, .nccl_bytes = kTaken});
   Gpus gpus;
@@ -144,7 +144,7 @@ TEST_F(NcclTest, ItsMemoryIsTakenWhenItConnectsAndBeyondWhatLibrariesAreExpected
     EXPECT_EQ(taken(rank).overhead_bytes(), before[rank].overhead_bytes());
 }
 
-TEST_F(NcclTest, SeveralGpusAreConnectedByItAndOneByNothing) {
+TEST_F(NcclTest, ConnectUsesItForSeveralGpusOnly) {
   Gpus gpus;
   EXPECT_EQ(Connect({gpus.devices[0].get()})[0]->device(), gpus.devices[0].get());
   EXPECT_EQ(TimesCalled("ncclCommInitRankConfig"), 0);
@@ -158,7 +158,7 @@ TEST_F(NcclTest, SeveralGpusAreConnectedByItAndOneByNothing) {
   }
 }
 
-TEST_F(NcclTest, AMissingLibraryIsNamedAndSoIsTheRemedy) {
+TEST_F(NcclTest, NamesAMissingLibraryAndTheRemedy) {
   std::string why_not;
   EXPECT_FALSE(OpenNccl("libnccl_of_nobody.so.2", &why_not));
   EXPECT_EQ(why_not.find("NCCL was not found (libnccl_of_nobody.so.2: cannot open"), size_t{0})
@@ -168,7 +168,7 @@ TEST_F(NcclTest, AMissingLibraryIsNamedAndSoIsTheRemedy) {
   EXPECT_EQ(std::count(why_not.begin(), why_not.end(), '\n'), 0);
 }
 
-TEST_F(NcclTest, ALibraryThatIsTooOldIsNamedAndSoIsWhatItLacks) {
+TEST_F(NcclTest, NamesAnOldLibraryAndWhatItLacks) {
   std::string why_not;
   EXPECT_FALSE(OpenNccl(kOldFile, &why_not));
   EXPECT_NE(why_not.find("NCCL 2.13.4 is too old"), std::string::npos) << why_not;
@@ -177,13 +177,13 @@ TEST_F(NcclTest, ALibraryThatIsTooOldIsNamedAndSoIsWhatItLacks) {
   EXPECT_NE(why_not.find("install NCCL 2.14 or newer"), std::string::npos) << why_not;
 }
 
-TEST_F(NcclTest, ALibraryOfSomethingElseWillNotDo) {
+TEST_F(NcclTest, RefusesAnUnrelatedLibrary) {
   std::string why_not;
   EXPECT_FALSE(OpenNccl("libm.so.6", &why_not));
   EXPECT_NE(why_not.find("libm.so.6 has no ncclGetVersion"), std::string::npos) << why_not;
 }
 
-TEST_F(NcclTest, OpensItInSeveralThreadsAndTellsItsVersion) {
+TEST_F(NcclTest, OpensInSeveralThreadsAndTellsTheVersion) {
   ForEach(8, [](int) {
     std::string why_not;
     const std::optional<Nccl> nccl = OpenNccl(kNcclFile, &why_not);
@@ -192,7 +192,7 @@ TEST_F(NcclTest, OpensItInSeveralThreadsAndTellsItsVersion) {
   });
 }
 
-TEST_F(NcclTest, SumsAreRightWhereMembersHaveToConnectFirst) {
+TEST_F(NcclTest, SumsAreRightIfMembersHaveToConnectFirst) {
   fake_cuda::Reset({.devices = kMembers, .members_connect = true});
   EXPECT_TRUE(SumsAreRight(true));
 }

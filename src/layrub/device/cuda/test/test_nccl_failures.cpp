@@ -7,7 +7,7 @@
 #include "layrub/device/cuda/test/nccl_group.hpp"
 #include "layrub/device/test/failures_throw.hpp"
 
-// How a group of GPUs ends when a member ends it, or leaves, or when a call fails.
+// How a group of GPUs ends when a member aborts it or leaves, or when a call fails.
 namespace layrub {
 namespace {
 
@@ -15,7 +15,7 @@ using fake_cuda::Alive;
 // NOLINTNEXTLINE(build/namespaces)
 using namespace layrub::testing;
 
-TEST_F(NcclTest, AnAbortEndsAWaitOnTheHost) {
+TEST_F(NcclTest, AbortEndsSynchronize) {
   std::atomic<bool> waits = false;
   fake_cuda::Reset({.devices = kMembers, .strict = true, .before = [&](const std::string& call) {
                       if (call == "cudaStreamSynchronize") waits = true;
@@ -32,7 +32,7 @@ TEST_F(NcclTest, AnAbortEndsAWaitOnTheHost) {
   member.join();
 }
 
-TEST_F(NcclTest, AnAbortEndsAllWaits) {
+TEST_F(NcclTest, AbortEndsAllWaits) {
   Gpus gpus;
   std::string why_not;
   Group group = ConnectGpus(gpus.list(), &why_not);
@@ -62,7 +62,7 @@ TEST_F(NcclTest, FailsWhenAMemberLeavesInTheMiddle) {
   EXPECT_THROW(group[1]->Wait(), GroupFailed);
 }
 
-/// Lets one thread wait in a call until another one lets it go on.
+/// Holds one thread in a call until another thread opens the gate.
 class Gate {
  public:
   void Pass() {
@@ -87,7 +87,7 @@ class Gate {
   bool reached_ = false, open_ = false;
 };
 
-/// Why the group of `member` has ended; empty: it has not.
+/// Returns why the group of `member` has ended, or "" if it has not.
 std::string WhyItHasEnded(Communicator* member) {
   try {
     member->Wait();
@@ -97,7 +97,7 @@ std::string WhyItHasEnded(Communicator* member) {
   return "";
 }
 
-TEST_F(NcclTest, AnAbortWaitsForAMemberThatIsAboutToCall) {
+TEST_F(NcclTest, AbortWaitsForAMemberThatIsAboutToCall) {
   for (const std::string held : {"ncclGroupStart", "ncclAllReduce", "ncclGroupEnd"}) {
     SCOPED_TRACE(held);
     Gate gate;
@@ -129,7 +129,7 @@ TEST_F(NcclTest, AnAbortWaitsForAMemberThatIsAboutToCall) {
   }
 }
 
-TEST_F(NcclTest, AnAbortEndsAMemberThatWaitsForTheOthersToConnect) {
+TEST_F(NcclTest, AbortEndsAMemberThatWaitsForOthersToConnect) {
   fake_cuda::Reset({.devices = kMembers, .members_connect = true});
   Gpus gpus;
   std::string why_not;
@@ -159,7 +159,7 @@ TEST_F(NcclTest, AllMembersMayEndTheGroupAtOnce) {
   });
 }
 
-TEST_F(NcclTest, ACallThatFailsAsAnotherEndsTheGroupGivesTheOthersReason) {
+TEST_F(NcclTest, ReportsTheReasonOfTheMemberThatEndedTheGroup) {
   Gate gate;
   std::atomic<bool> holds = false, fails = false;
   fake_cuda::Reset({.devices = kMembers,
@@ -192,7 +192,7 @@ TEST_F(NcclTest, ACallThatFailsAsAnotherEndsTheGroupGivesTheOthersReason) {
   other.join();
 }
 
-TEST_F(NcclTest, WhereItFindsNoMemoryTheMessageSaysWhatHelps) {
+TEST_F(NcclTest, OutOfMemoryMessageNamesTheRemedy) {
   fake_cuda::Reset({.devices = kMembers, .nccl_bytes = int64_t{1} << 40});
   Gpus gpus;
   std::string why_not;
@@ -200,7 +200,7 @@ TEST_F(NcclTest, WhereItFindsNoMemoryTheMessageSaysWhatHelps) {
   EXPECT_NE(message.find("smaller --device_memory"), std::string::npos) << message;
 }
 
-TEST_F(NcclTest, ACallThatFailsInTheMiddleOfAGroupClosesIt) {
+TEST_F(NcclTest, FailedCallInsideANcclGroupClosesIt) {
   const FailuresThrow throws;
   for (const std::string failing : {"ncclAllReduce", "ncclGroupEnd"}) {
     SCOPED_TRACE(failing);
@@ -226,7 +226,7 @@ TEST_F(NcclTest, ACallThatFailsInTheMiddleOfAGroupClosesIt) {
   }
 }
 
-TEST_F(NcclTest, ACallThatFailsEndsTheProgramNamingIt) {
+TEST_F(NcclTest, FailedCallEndsTheProgramAndIsNamed) {
   for (const std::string call :
        {"ncclGetUniqueId", "ncclCommInitRankConfig", "ncclCommGetAsyncError", "ncclGroupStart",
         "ncclAllReduce", "ncclBroadcast", "ncclGroupEnd"}) {

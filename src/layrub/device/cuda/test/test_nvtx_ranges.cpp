@@ -5,8 +5,8 @@
 
 #include "layrub/device/cuda/test/cuda_job.hpp"
 
-// What a profiler sees of training: a range for each pass, and within it one for each operation. A
-// profiler is what NVTX calls by a function that it finds in the program.
+// What a profiler sees of training: a range for each pass, and within it one for each operation.
+// The test acts as the profiler, through a function that NVTX looks for in the program.
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 

@@ -1,4 +1,5 @@
-// Functions of the host that streams call, on a runtime that does work as early or late as it may.
+// Functions of the host that streams call, on a runtime that does work as early or as late as
+// allowed.
 #include "layrub/device/cuda/stream_calls.hpp"
 
 #include <gtest/gtest.h>
@@ -20,10 +21,10 @@ namespace {
 
 using fake_cuda::Pace;
 
-/// Where two threads meet.
+/// A place where two threads meet.
 class Meeting {
  public:
-  /// Whether the other one has come, too, before long.
+  /// Waits a while for the other thread. Returns whether it came.
   bool Come(std::chrono::milliseconds patience) {
     std::unique_lock<std::mutex> lock(mutex_);
     ++here_;
@@ -37,13 +38,13 @@ class Meeting {
   int here_ = 0;
 };
 
-/// A new process on the fake runtime, for as long as it lives.
+/// Resets the fake runtime at its beginning and at its end.
 struct Process {
   explicit Process(const fake_cuda::Options& options) { fake_cuda::Reset(options); }
   ~Process() { fake_cuda::Reset(); }
 };
 
-/// A device, two streams and the threads of both.
+/// A device and two streams with their threads.
 struct TwoStreams {
   explicit TwoStreams(const fake_cuda::Options& options = {}) : process(options) {}
   ~TwoStreams() { Synchronize(); }
@@ -61,7 +62,7 @@ struct TwoStreams {
                              StreamThread(&device, streams[1].get(), &error)};
 };
 
-TEST(StreamCalls, OfTwoStreamsRunAtATime) {
+TEST(StreamCalls, TwoStreamsCallAtTheSameTime) {
   TwoStreams two({.pace = Pace::kEarly});
   Meeting meeting;
   std::atomic<int> met{0};
@@ -71,7 +72,7 @@ TEST(StreamCalls, OfTwoStreamsRunAtATime) {
   EXPECT_EQ(met, 2);
 }
 
-TEST(StreamCalls, WhereTheDriverCannotWaitTheyTakeTurns) {
+TEST(StreamCalls, TakeTurnsIfTheDriverCannotWait) {
   ::testing::internal::CaptureStderr();
   TwoStreams two({.pace = Pace::kEarly, .streams_wait_for_host = false});
   Meeting meeting;
@@ -89,7 +90,7 @@ TEST(StreamCalls, WhereTheDriverCannotWaitTheyTakeTurns) {
             std::string::npos);
 }
 
-TEST(StreamCalls, AStreamCallsInItsOrderAndWaits) {
+TEST(StreamCalls, AStreamMakesItsCallsInOrderAndWaits) {
   for (const bool in_threads : {true, false}) {
     for (uint32_t seed = 0; seed < 20; ++seed) {
       TwoStreams two({.pace = Pace::kRandom, .seed = seed, .streams_wait_for_host = in_threads});
@@ -113,7 +114,7 @@ TEST(StreamCalls, AStreamCallsInItsOrderAndWaits) {
   }
 }
 
-TEST(StreamCalls, WhatAFunctionThrowsIsToldAndTheStreamGoesOn) {
+TEST(StreamCalls, KeepsAnExceptionAndTheStreamGoesOn) {
   for (const bool in_threads : {true, false}) {
     TwoStreams two({.streams_wait_for_host = in_threads});
     bool called = false, launched = false;
@@ -126,7 +127,7 @@ TEST(StreamCalls, WhatAFunctionThrowsIsToldAndTheStreamGoesOn) {
   }
 }
 
-TEST(StreamCalls, AThreadCallsNothingOfCuda) {
+TEST(StreamCalls, ThreadsNeverCallCuda) {
   std::atomic<int> calls_of_others{0};
   TwoStreams two({.before = [&, main = std::this_thread::get_id()](const std::string&) {
     calls_of_others += std::this_thread::get_id() != main;
@@ -140,7 +141,7 @@ TEST(StreamCalls, AThreadCallsNothingOfCuda) {
   EXPECT_EQ(calls_of_others, 0) << "they may wait for who waits for this stream";
 }
 
-TEST(StreamCalls, NothingIsLeft) {
+TEST(StreamCalls, FreesEverything) {
   {
     TwoStreams two;
     two.threads[1].Call([] {});

@@ -15,8 +15,8 @@
 namespace layrub {
 namespace {
 
-/// Lets `count` processes run the current test. All of them must pass. `fails`: the group does, of
-/// which mpirun has its own view.
+/// Runs the current test in `count` processes, all of which must pass. `fails`: the group fails, so
+/// mpirun is expected to exit with an error.
 void RunInProcesses(int count, bool fails = false) {
   const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
   for (const char* variable : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
@@ -50,7 +50,7 @@ const std::vector<int64_t> kCounts = {1, 7, 300'001, 2'500'001, 0, 65'537, 12};
 
 float Part(int rank, int64_t i) { return static_cast<float>((rank * 31 + i * 7) % 1000) / 997.0f; }
 
-/// The addends of member `rank` of a group.
+/// The values that member `rank` of a group adds.
 std::vector<std::vector<float>> Addends(int rank) {
   std::vector<std::vector<float>> all;
   for (const int64_t count : kCounts) {
@@ -67,7 +67,7 @@ std::vector<Values> ValuesOf(std::vector<std::vector<float>>* all) {
   return values;
 }
 
-/// The sums of `count` members, as threads of one process make them.
+/// The sums of `count` members, computed by threads of one process.
 std::vector<std::vector<float>> SumsOfThreads(int count) {
   Group group = ConnectThreads(std::vector<Device*>(static_cast<size_t>(count)));
   std::vector<std::vector<std::vector<float>>> addends;
@@ -94,7 +94,7 @@ TEST(Ranks, SumInTheOrderOfRanksAsThreadsDo) {
   EXPECT_EQ(two[0], 3.75);
 }
 
-TEST(Ranks, SumWhatIsOnADeviceAndWhatIsNot) {
+TEST(Ranks, SumValuesOnADeviceAndInHostMemory) {
   if (!StartedByMpi()) return RunInProcesses(2);
   const std::unique_ptr<RankCommunicator> ranks = Join();
   const std::unique_ptr<Device> device = MakeEmulatedDevice(64 << 20);
@@ -127,7 +127,7 @@ TEST(Ranks, BroadcastValuesAndSendMessages) {
   ranks->Broadcast(ValuesOf(&mine));
   ranks->Wait();
   EXPECT_EQ(mine, Addends(0));
-  // Messages come in their order, beside values, and are as long as they like.
+  // Messages keep their order, travel beside values, and may have any length.
   const std::string text(3'000'000, static_cast<char>('a' + ranks->rank()));
   ranks->Send(next, text);
   ranks->Send(next, "");

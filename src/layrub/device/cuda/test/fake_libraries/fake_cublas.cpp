@@ -1,4 +1,4 @@
-// The part of cuBLAS that this project calls, by the CPU's BLAS.
+// A fake of the part of cuBLAS that this project calls, by the CPU's BLAS.
 #include <cblas.h>
 #include <cublas_v2.h>
 
@@ -39,7 +39,7 @@ void Multiply(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, doubl
   cblas_dgemm(CblasColMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
-/// Values from the first to the last of a matrix with `rows` by `columns`, stored by columns.
+/// Number of values from the first to the last of a `rows` by `columns` matrix, stored by columns.
 int64_t Extent(int rows, int columns, int leading) {
   return rows == 0 || columns == 0 ? 0 : int64_t{leading} * (columns - 1) + rows;
 }
@@ -106,7 +106,7 @@ cublasStatus_t Scal(const char* name, cublasHandle_t handle, int n, Number alpha
   }));
 }
 
-/// Results that are the host's are waited for.
+/// Waits if the result is in host memory.
 template <typename Number>
 cublasStatus_t Dot(const char* name, cublasHandle_t handle, int n, const Number* x, const Number* y,
                    Number* result) {

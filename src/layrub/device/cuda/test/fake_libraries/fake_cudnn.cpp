@@ -1,5 +1,5 @@
-// The part of cuDNN that this project calls, by plain loops: handles, descriptors, and all
-// operations but convolutions (fake_cudnn_convolution.cpp).
+// A fake of the part of cuDNN that this project calls, by plain loops: handles, descriptors, and
+// all operations except convolutions (fake_cudnn_convolution.cpp).
 #include "layrub/device/cuda/test/fake_libraries/fake_cudnn.hpp"
 
 #include <cmath>

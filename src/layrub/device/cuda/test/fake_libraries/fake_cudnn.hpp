@@ -1,8 +1,8 @@
 #ifndef LAYRUB_DEVICE_CUDA_TEST_FAKE_LIBRARIES_FAKE_CUDNN_HPP_
 #define LAYRUB_DEVICE_CUDA_TEST_FAKE_LIBRARIES_FAKE_CUDNN_HPP_
 
-// What the files of the fake cuDNN share: its descriptors, and how results come to where they are
-// wanted.
+// What the files of the fake cuDNN share: its descriptors, and how results are blended into
+// outputs.
 
 #include <cudnn.h>
 

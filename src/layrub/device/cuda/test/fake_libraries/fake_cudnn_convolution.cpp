@@ -1,6 +1,6 @@
 // The fake cuDNN's convolutions, by plain loops. Algorithms differ as cuDNN's do: in the shapes
-// that they take, in bytes of workspace, in bits (each adds up in an order of its own), and some of
-// them give other bits at each run.
+// they accept, in bytes of workspace, and in bits, since each adds in an order of its own. Some
+// give different bits in each run.
 #include <atomic>
 
 #include "layrub/device/cuda/test/fake_libraries/fake_cudnn.hpp"
@@ -10,7 +10,7 @@ using namespace layrub::fake_cuda;
 
 namespace {
 
-/// A convolution with three spatial axes, the first of them 1 where there are two.
+/// A convolution with three spatial axes. The first has size 1 if there are only two.
 struct Problem {
   Problem(const Shape& x, const Shape& w, const cudnnConvolutionStruct& conv, const Shape& y)
       : images(x.sizes[0]), channels(x.sizes[1]), outputs(y.sizes[1]), groups(conv.groups) {
@@ -34,9 +34,9 @@ struct Problem {
 
   bool Unit(const std::array<int, 3>& sizes) const { return sizes == std::array{1, 1, 1}; }
 
-  /// Calls row(first value of x, first of y, value of w, values of y): each row of each product of
-  /// an input channel with one value of a kernel, those of x a stride apart. From the last to the
-  /// first if `backwards`.
+  /// Calls row(first value of x, first of y, value of w, values of y) for each row of the product
+  /// of an input channel with one value of a kernel. The values of x are a stride apart. Goes from
+  /// the last to the first if `backwards`.
   template <typename Row>
   void ForRows(bool backwards, const Row& row) const {
     const int inputs = channels / groups;
@@ -80,11 +80,11 @@ struct Problem {
 
 enum class Pass : uint8_t { kForward, kData, kFilter };
 
-/// What an algorithm is like: `winograd` and `fft` take some shapes only.
+/// Properties of an algorithm. `winograd` and `fft` accept only some shapes.
 struct Algorithm {
   enum Kind : uint8_t { kGemm, kFft, kWinograd, kNever } kind = kGemm;
   double workspace = 0;  ///< in bytes of x, y and w together
-  double seconds = 1;    ///< of what the plain one takes
+  double seconds = 1;    ///< relative to the plain algorithm
   bool deterministic = true;
 };
 
@@ -103,7 +103,7 @@ const std::vector<Algorithm>& Algorithms(Pass pass) {
   return pass == Pass::kForward ? forward : pass == Pass::kData ? data : filter;
 }
 
-/// Whether the algorithm is one and can do it; then sets `*bytes`, of its workspace.
+/// Whether the algorithm exists and can do this convolution. Then sets `*bytes` to its workspace.
 bool Takes(Pass pass, int algorithm, const Problem& p, const Shape& x, const Shape& w,
            const Shape& y, size_t* bytes) {
   const std::vector<Algorithm>& all = Algorithms(pass);
@@ -176,8 +176,8 @@ cudnnStatus_t Run(Pass pass, const char* name, cudnnHandle_t handle, const Shape
                           }));
 }
 
-/// Rows of a list of algorithms: the fastest first, those that cannot do it last. Each is listed
-/// for another kind of arithmetic, too, as cuDNN does it.
+/// Lists the algorithms, the fastest first and those that cannot do this convolution last. Lists
+/// each for a second kind of arithmetic, too, as cuDNN does.
 template <typename Row>
 cudnnStatus_t List(Pass pass, const char* name, const Shape& x, const Shape& w,
                    const cudnnConvolutionStruct& conv, const Shape& y, bool timed, int most,

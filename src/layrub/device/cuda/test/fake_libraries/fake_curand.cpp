@@ -1,5 +1,5 @@
-// The part of cuRAND that this project calls: other numbers than cuRAND's, of the same
-// distributions.
+// A fake of the part of cuRAND that this project calls. Its numbers differ from cuRAND's but have
+// the same distributions.
 #include <curand.h>
 
 #include <random>
@@ -22,7 +22,7 @@ curandStatus_t Status(cudaError_t error) {
   return error == cudaSuccess ? CURAND_STATUS_SUCCESS : CURAND_STATUS_LAUNCH_FAILURE;
 }
 
-/// Fills `values` with what draw(engine) gives, another stretch of the sequence at each call.
+/// Fills `values` with results of draw(engine), from another part of the sequence at each call.
 template <typename Number, typename Draw>
 curandStatus_t Fill(const char* name, curandGenerator_t generator, Number* values, size_t count,
                     Draw draw) {

@@ -1,9 +1,9 @@
 #ifndef LAYRUB_DEVICE_CUDA_TEST_FAKE_LIBRARIES_FAKE_LIBRARY_HPP_
 #define LAYRUB_DEVICE_CUDA_TEST_FAKE_LIBRARIES_FAKE_LIBRARY_HPP_
 
-// What the fakes of cuBLAS, cuRAND and cuDNN share: a library whose calls are checked as a careful
-// one would, and whose work is done by loops of the CPU on the streams of the fake runtime. Calls
-// count for LAYRUB_FAKE_GPU's fail as those of the runtime do.
+// What the fakes of cuBLAS, cuRAND and cuDNN share. They check their arguments carefully, and do
+// their work with loops on the CPU, on the streams of the fake runtime. Their calls count for
+// LAYRUB_FAKE_GPU's fail as those of the runtime do.
 
 #include <cstdint>
 #include <cstring>
@@ -16,7 +16,7 @@
 
 namespace layrub::fake_cuda {
 
-/// What a library's handle knows of where it works.
+/// The device and stream of a library's handle.
 struct Place {
   int device = current_device;
   cudaStream_t stream = nullptr;
@@ -29,11 +29,11 @@ struct Operand {
   bool written = false;
 };
 
-/// Whether what is written may be what is read, at the same address.
+/// Whether an output may have the same address as an input.
 enum class InPlace : uint8_t { kNo, kYes };
 
-/// Queues `act`, and waits for it if `wait`. To name an operand that is not memory of the device,
-/// or one that is written and overlaps another, is a violation.
+/// Queues `act`, and waits for it if `wait`. It is a violation if an operand is not memory of the
+/// device, or is written and overlaps another one.
 inline cudaError_t QueueCall(const char* name, const Place& place,
                              const std::vector<Operand>& operands, std::function<void()> act,
                              InPlace in_place = InPlace::kNo, bool wait = false) {
@@ -69,7 +69,7 @@ inline cudaError_t PlainCall(const char* name) {
   return Enter({name}, [](Runtime&) { return cudaSuccess; });
 }
 
-/// A library that is opened: what it loads takes memory of the device.
+/// Opens a library, whose code takes memory of the device.
 inline cudaError_t OpenLibrary(const char* name, int64_t bytes) {
   return Enter({name}, [&](Runtime& runtime) {
     runtime.UseDevice(current_device);
@@ -85,8 +85,8 @@ inline cudaError_t CloseLibrary(const char* name, const Place& place, int64_t by
   });
 }
 
-/// Spoils a workspace where it begins and where it ends: whoever else has put something there will
-/// see it.
+/// Overwrites the beginning and the end of a workspace, so that anyone else who uses these bytes
+/// fails.
 inline void Spoil(void* memory, int64_t bytes) {
   const int64_t part = std::min<int64_t>(bytes, 4096);
   if (part == 0) return;

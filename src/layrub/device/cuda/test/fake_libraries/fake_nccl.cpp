@@ -1,7 +1,6 @@
-// The part of NCCL that is called, as a shared library of its name: it adds up memory of the fake
-// runtime's devices, on streams of that runtime, whose functions it takes from the program that
-// opens it. With LAYRUB_OLD_NCCL, one from before there was
-// ncclCommInitRankConfig.
+// A fake of the part of NCCL that is called, as a shared library with NCCL's name. It sums memory
+// of the fake runtime's devices on streams of that runtime, whose functions it takes from the
+// program that opens it. With LAYRUB_OLD_NCCL it is a version without ncclCommInitRankConfig.
 #include <nccl.h>
 
 #include <algorithm>
@@ -22,7 +21,7 @@ using namespace layrub::fake_cuda;
 
 enum class Kind { kBroadcast, kSum };
 
-/// What a member brings to a round.
+/// The arguments of a member in a round.
 struct Part {
   Kind kind;
   const void* from;
@@ -35,7 +34,7 @@ bool Match(const Part& a, const Part& b) {
   return a.kind == b.kind && a.count == b.count && a.type == b.type;
 }
 
-/// What the members of a clique do together, on a stream of each.
+/// One collective call of the members of a clique, each on its own stream.
 struct Round {
   explicit Round(size_t members) : parts(members), goes_on(members) {
     for (auto& mark : goes_on) mark = std::make_shared<Mark>();
@@ -80,7 +79,7 @@ std::set<const ncclComm*> alive;
 std::map<std::string, std::weak_ptr<Clique>> cliques;  ///< by the bytes of their ids
 uint64_t ids = 0;
 
-/// False, and a violation, for a communicator that has been given back.
+/// Returns false, and reports a violation, if the communicator has been freed.
 bool MayUse(Runtime& runtime, const ncclComm* comm) {
   if (alive.count(comm) != 0) return true;
   runtime.Violate("NCCL is given a communicator that is gone");
@@ -93,13 +92,13 @@ struct ncclComm {
   std::shared_ptr<Clique> clique;
   size_t rank = 0;
   int device = 0;
-  size_t rounds = 0;  ///< it has come to
-  int64_t bytes = 0;  ///< of the device that it has taken
+  size_t rounds = 0;  ///< that it has joined
+  int64_t bytes = 0;  ///< of device memory that it has taken
 };
 
 namespace {
 
-/// The device's memory that the communicator works with; false: there is not so much.
+/// Takes the communicator's device memory. Returns false if there is not enough.
 bool TakeMemory(Runtime& runtime, ncclComm* comm) {
   if (comm->bytes > 0) return true;
   if (runtime.FreeBytes(comm->device) < runtime.options.nccl_bytes) return false;
@@ -122,7 +121,7 @@ bool TakesMemoryLater() {
 }
 #endif
 
-/// Member `comm` comes to its next round: the last one to come does the work.
+/// Member `comm` joins its next round. The last member to join does the work.
 void Come(Runtime& runtime, ncclComm* comm, const Part& part, cudaStream_t stream) {
   const std::shared_ptr<Clique> clique = comm->clique;
   if (stream->device != comm->device) runtime.Violate("NCCL is given a stream of another device");
@@ -152,7 +151,7 @@ void Come(Runtime& runtime, ncclComm* comm, const Part& part, cudaStream_t strea
   }
 }
 
-/// Members wait for each other when they first exchange something, if the test wants that.
+/// If the test asks for it, members wait for each other at their first exchange.
 bool Connecting(const Runtime& runtime, const ncclComm* comm) {
   const Clique& clique = *comm->clique;
   return runtime.options.members_connect && !clique.connected.empty() &&

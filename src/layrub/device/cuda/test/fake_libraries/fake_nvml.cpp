@@ -1,5 +1,5 @@
-// The part of NVML that is called, as a shared library of its name: it tells of the memory of the
-// fake runtime's devices, which it takes from the program that opens it.
+// A fake of the part of NVML that is called, as a shared library with NVML's name. It reports the
+// memory of the fake runtime's devices, which it finds in the program that opens it.
 #include <cstdlib>
 
 #include "layrub/device/cuda/nvml_library.hpp"

@@ -1,5 +1,5 @@
-#ifndef LAYRUB_BASE_OF_PROCESS_HPP_
-#define LAYRUB_BASE_OF_PROCESS_HPP_
+#ifndef LAYRUB_BASE_PER_PROCESS_HPP_
+#define LAYRUB_BASE_PER_PROCESS_HPP_
 
 #include <pthread.h>
 
@@ -9,28 +9,28 @@
 
 namespace layrub {
 
-/// How often this process and those before it have come out of fork as the child.
+/// Counts how often this process and its ancestors have come out of fork as the child.
 inline std::atomic<unsigned> forks{0};
 inline const int counts_forks = pthread_atfork(nullptr, nullptr, [] { ++forks; });
 
-/// Owns a T that threads work on or wait in. A child process made by fork has a copy of it, with
-/// its locks as they were at that moment, but none of the threads: there it can be neither used nor
-/// destroyed, and its memory is not given back.
+/// Owns a T whose methods run or wait in threads. A child process made by fork has a copy of the T,
+/// with its locks as they were at that moment, but none of its threads. The child can neither use
+/// nor destroy the T, so its memory is never freed there.
 template <typename T>
-class OfProcess {
+class PerProcess {
  public:
   template <typename... Arguments>
-  explicit OfProcess(Arguments&&... arguments)
+  explicit PerProcess(Arguments&&... arguments)
       : made_(new T(std::forward<Arguments>(arguments)...)) {}
-  ~OfProcess() {
+  ~PerProcess() {
     if (here()) delete made_;
   }
-  OfProcess(const OfProcess&) = delete;
-  OfProcess& operator=(const OfProcess&) = delete;
+  PerProcess(const PerProcess&) = delete;
+  PerProcess& operator=(const PerProcess&) = delete;
 
-  /// Whether this is the process that made it.
+  /// Whether this process made the object, rather than inheriting it through fork.
   bool here() const { return forks_ == forks; }
-  /// Throws std::runtime_error where it is not.
+  /// Throws std::runtime_error unless here().
   T* operator->() const {
     if (!here()) {
       throw std::runtime_error(
@@ -40,7 +40,7 @@ class OfProcess {
     return made_;
   }
   T& operator*() const { return *operator->(); }
-  /// In any process. In a child its locks and threads must be left alone.
+  /// May be called in any process. A child must not touch the locks and threads.
   const T& copy() const { return *made_; }
 
  private:
@@ -50,4 +50,4 @@ class OfProcess {
 
 }  // namespace layrub
 
-#endif  // LAYRUB_BASE_OF_PROCESS_HPP_
+#endif  // LAYRUB_BASE_PER_PROCESS_HPP_

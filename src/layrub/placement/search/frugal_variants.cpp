@@ -1,4 +1,4 @@
-#include "layrub/placement/search/frugal_forms.hpp"
+#include "layrub/placement/search/frugal_variants.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +10,7 @@
 namespace layrub::placement::search {
 namespace {
 
-/// What is known of tensors while the operations choose their forms, in order.
+/// Facts about tensors while the operations choose their variants, in order.
 struct Makers {
   std::vector<OpId> of;      ///< by tensor, the forward operation that makes it; kNone: none
   std::vector<bool> needed;  ///< by tensor, whether backward needs it anyway
@@ -22,51 +22,52 @@ Makers FindMakers(const Graph& graph) {
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
     const Op& op = graph.ops[o];
     if (op.pass == Pass::kForward) {
-      for (const TensorId t : op.forms.front().writes) {
+      for (const TensorId t : op.variants.front().writes) {
         if (!graph.tensors[t].is_state()) makers.of[t] = o;
       }
-    } else if (op.forms.size() == 1) {
-      for (const TensorId t : op.forms.front().reads) makers.needed[t] = true;
+    } else if (op.variants.size() == 1) {
+      for (const TensorId t : op.variants.front().reads) makers.needed[t] = true;
     }
   }
   return makers;
 }
 
-int64_t OwnBytes(const Graph& graph, const Form& form) {
-  return OperandBytes(graph, form) + ScratchBytes(graph, form, SmallestScratch(graph, form));
+int64_t OwnBytes(const Graph& graph, const Variant& variant) {
+  return OperandBytes(graph, variant) +
+         WorkspaceBytes(graph, variant, SmallestAlgorithm(graph, variant));
 }
 
-/// Bytes of the form, or of a forward that saves something for it, whichever are more.
-int64_t WorkingSet(const Graph& graph, const Makers& makers, const Form& form) {
-  int64_t most = OwnBytes(graph, form);
-  for (const TensorId t : form.reads) {
+/// Bytes of the variant or, if that is more, of a forward that saves something for it.
+int64_t WorkingSet(const Graph& graph, const Makers& makers, const Variant& variant) {
+  int64_t most = OwnBytes(graph, variant);
+  for (const TensorId t : variant.reads) {
     if (graph.tensors[t].role != Role::kSaved || makers.of[t] == kNone) continue;
-    most = std::max(most, OwnBytes(graph, graph.ops[makers.of[t]].forms.front()));
+    most = std::max(most, OwnBytes(graph, graph.ops[makers.of[t]].variants.front()));
   }
   return most;
 }
 
 }  // namespace
 
-Start InFrugalForms(const Graph& graph, int64_t most) {
+Start InFrugalVariants(const Graph& graph, int64_t most) {
   Decision decision = DefaultDecision(graph);
   Makers makers = FindMakers(graph);
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
-    const std::vector<Form>& forms = graph.ops[o].forms;
-    if (forms.size() == 1) continue;
-    const auto cost = [&](const Form& form) {
+    const std::vector<Variant>& variants = graph.ops[o].variants;
+    if (variants.size() == 1) continue;
+    const auto cost = [&](const Variant& variant) {
       int64_t more = 0;
-      for (const TensorId t : form.reads) {
+      for (const TensorId t : variant.reads) {
         if (makers.of[t] != kNone && !makers.needed[t]) more += Aligned(graph.tensors[t].bytes);
       }
-      const int64_t all = WorkingSet(graph, makers, form);
+      const int64_t all = WorkingSet(graph, makers, variant);
       return std::pair(all <= most ? int64_t{0} : all, std::pair(more, all));
     };
     const auto best =
-        std::min_element(forms.begin(), forms.end(),
-                         [&](const Form& a, const Form& b) { return cost(a) < cost(b); });
-    decision.runs[o].form = static_cast<int32_t>(best - forms.begin());
-    decision.runs[o].scratch = SmallestScratch(graph, *best);
+        std::min_element(variants.begin(), variants.end(),
+                         [&](const Variant& a, const Variant& b) { return cost(a) < cost(b); });
+    decision.runs[o].variant = static_cast<int32_t>(best - variants.begin());
+    decision.runs[o].algorithm = SmallestAlgorithm(graph, *best);
     for (const TensorId t : best->reads) makers.needed[t] = true;
   }
   UseLists uses = FindUses(graph, decision.runs);

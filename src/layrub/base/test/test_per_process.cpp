@@ -1,4 +1,4 @@
-#include "layrub/base/of_process.hpp"
+#include "layrub/base/per_process.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -40,7 +40,7 @@ class Waits {
   std::thread thread_;
 };
 
-/// What a child process returns from `body`.
+/// Runs `body` in a child process and returns what it returns.
 template <typename Body>
 int InChild(const Body& body) {
   const pid_t child = fork();
@@ -53,10 +53,10 @@ int InChild(const Body& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(OfProcessTest, IsUsedAndEndedWhereItWasMade) {
+TEST(OfProcessTest, IsUsedAndDestroyedInTheProcessThatMadeIt) {
   bool ended = false;
   {
-    const OfProcess<Waits> waits(&ended);
+    const PerProcess<Waits> waits(&ended);
     EXPECT_TRUE(waits.here());
     EXPECT_EQ(7, waits->Seven());
     EXPECT_EQ(7, (*waits).Seven());
@@ -64,9 +64,9 @@ TEST(OfProcessTest, IsUsedAndEndedWhereItWasMade) {
   EXPECT_TRUE(ended);
 }
 
-TEST(OfProcessTest, AChildNeitherUsesNorEndsIt) {
+TEST(OfProcessTest, ThrowsAndIsNotDestroyedInAChildProcess) {
   bool ended = false;
-  auto* const waits = new OfProcess<Waits>(&ended);
+  auto* const waits = new PerProcess<Waits>(&ended);
   EXPECT_EQ(3, InChild([&] {
               if (waits->here()) return 1;
               try {
@@ -86,14 +86,14 @@ TEST(OfProcessTest, AChildNeitherUsesNorEndsIt) {
   EXPECT_TRUE(ended);
 }
 
-TEST(OfProcessTest, AChildMayMakeItsOwn) {
+TEST(OfProcessTest, AChildProcessMayMakeItsOwn) {
   EXPECT_EQ(7, InChild([] {
               bool ended = false;
               int seven = 0;
               {
-                const OfProcess<Waits> waits(&ended);
+                const PerProcess<Waits> waits(&ended);
                 seven = waits->Seven();
-                // Its own children are children, too.
+                // A child of the child is a child, too.
                 if (InChild([&] { return waits.here() ? 1 : 0; }) != 0) return 1;
               }
               return ended ? seven : 2;

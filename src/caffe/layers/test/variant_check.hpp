@@ -1,9 +1,10 @@
-#ifndef CAFFE_LAYERS_TEST_FORM_CHECK_HPP_
-#define CAFFE_LAYERS_TEST_FORM_CHECK_HPP_
+#ifndef CAFFE_LAYERS_TEST_VARIANT_CHECK_HPP_
+#define CAFFE_LAYERS_TEST_VARIANT_CHECK_HPP_
 
-// Proves a layer's gradient and memory traits: every backward form gives the gradient, all of them
-// the same bits, also when operands share bytes as may_alias allows or the layer runs in place, and
-// touches nothing that it does not declare; a repeatable forward repeats itself.
+// Checks a layer's gradient and memory traits. Every backward variant gives the gradient. All
+// variants give the same bits, also when operands share memory as may_alias allows or the layer
+// runs in place. None touches an operand that it does not declare. A repeatable forward gives the
+// same results when recomputed.
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@
 
 namespace caffe {
 
-/// What one forward and backward give.
+/// The results of one forward and backward.
 template <typename Dtype>
 struct PassResult {
   vector<vector<Dtype>> top_data, bottom_diff, param_data, param_diff;
@@ -40,19 +41,19 @@ struct PassResult {
   }
 };
 
-/// Runs a layer that is set up the way a plan does: forward and backward each see operands in
-/// memory of their own, filled with NaN (all bits set) unless their traits say that the value is
-/// read. Layers with views of parameters are not supported.
+/// Runs a layer that is set up, as a plan does: forward and backward each see operands in separate
+/// memory, filled with NaN (all bits set) unless their traits say that the value is read. Layers
+/// with views of parameters are not supported.
 template <typename Dtype>
 class PlannedPass {
  public:
   using AliasPair = std::pair<Operand, Operand>;
   using Blobs = vector<Blob<Dtype>*>;
-  /// What gradients of parameters are before: they must be added to.
+  /// The initial value of parameter gradients, to which backward must add.
   static constexpr Dtype kGradient = 0.25;
   static constexpr int kDirect = -1;
 
-  /// `bottom` and `top` give shapes, bottom data and top diffs; they are left as they are.
+  /// `bottom` and `top` give shapes, bottom data and top diffs. They are not modified.
   PlannedPass(Layer<Dtype>* layer, const Blobs& bottom, const Blobs& top,
               const vector<bool>& propagate_down)
       : layer_(layer),
@@ -61,11 +62,11 @@ class PlannedPass {
         propagate_down_(propagate_down),
         traits_(layer->Traits(bottom, top, propagate_down)) {
     CHECK(traits_.declared && traits_.param_views.empty()) << layer->type();
-    // What a view shows is there.
+    // The contents of a view are always present.
     for (const View& view : traits_.data_views)
       traits_.forward.reads.push_back(BottomData(view.bottom));
-    for (OperandForm& form : traits_.backward) {
-      for (const View& view : traits_.diff_views) form.reads.push_back(TopDiff(view.top));
+    for (OperandVariant& variant : traits_.backward) {
+      for (const View& view : traits_.diff_views) variant.reads.push_back(TopDiff(view.top));
     }
   }
 
@@ -74,18 +75,18 @@ class PlannedPass {
     return std::find(list.begin(), list.end(), operand) != list.end();
   }
 
-  /// One forward and backward in form `form`; a pair of null is for no alias. Gradients of
+  /// Runs one forward and backward in variant `variant`. A null pair means no alias. Gradients of
   /// parameters begin with kGradient or, if `cleared`, have just been cleared.
-  PassResult<Dtype> Run(int form, const AliasPair* forward_alias, const AliasPair* backward_alias,
-                        bool cleared = false) {
-    const OperandForm& backward = traits_.backward.at(form);
+  PassResult<Dtype> Run(int variant, const AliasPair* forward_alias,
+                        const AliasPair* backward_alias, bool cleared = false) {
+    const OperandVariant& backward = traits_.backward.at(variant);
     const vector<vector<Dtype>> params = ParamValues();
     PassResult<Dtype> result;
 
     Binding at_forward;
     Bind(traits_.forward, forward_alias, &at_forward);
     PutBottoms(traits_.forward, at_forward);
-    LayerRun run = Run(traits_.forward, form);
+    LayerRun run = Run(traits_.forward, variant);
     for (size_t k = 0; k < traits_.saved.size(); ++k) {
       run.saved.push_back(Lists(backward.reads, Saved(k)) ? at_forward.address[Index(Saved(k))]
                                                           : nullptr);
@@ -94,7 +95,7 @@ class PlannedPass {
     layer_->Forward(at_forward.bottoms(), at_forward.tops());
     for (const auto& blob : at_forward.top) result.top_data.push_back(Values(blob.get(), false));
     result.param_data = ParamValues();
-    if (traits_.repeatable) ExpectRepeats(at_forward, form, result);
+    if (traits_.repeatable) ExpectRepeats(at_forward, variant, result);
 
     Binding at_backward;
     Bind(backward, backward_alias, &at_backward);
@@ -105,7 +106,7 @@ class PlannedPass {
       if (Lists(backward.reads, TopDiff(i)))
         Put(Values(top_[i], true), at_backward.address[Index(TopDiff(i))]);
     }
-    run = Run(backward, form);
+    run = Run(backward, variant);
     for (size_t k = 0; k < traits_.saved.size(); ++k) {
       const bool read = Lists(backward.reads, Saved(k));
       run.saved.push_back(read ? at_backward.address[Index(Saved(k))] : nullptr);
@@ -131,17 +132,17 @@ class PlannedPass {
     return result;
   }
 
-  /// One forward and backward with bottom[0] == top[0], whose data in backward are NaN if
-  /// `overwritten`: called directly if `form` is kDirect, as if a later layer in place on the same
-  /// blob ran between them, else as under a plan, in a form that reads neither.
-  PassResult<Dtype> RunInPlace(int form, bool overwritten) {
+  /// Runs one forward and backward with bottom[0] == top[0]. If `overwritten`, their data are NaN
+  /// in backward, as if a later in-place layer had changed them. If `variant` is kDirect, the layer
+  /// is called directly; else as under a plan, in a variant that reads neither.
+  PassResult<Dtype> RunInPlace(int variant, bool overwritten) {
     const vector<vector<Dtype>> params = ParamValues();
     const vector<Dtype> input = Values(bottom_[0], false);
     Blobs bottom = bottom_;
     Blob<Dtype> shared(bottom_[0]->shape());
     bottom[0] = &shared;
-    const bool planned = form != kDirect;
-    const FormBuffers buffers(traits_, planned ? form : 0);
+    const bool planned = variant != kDirect;
+    const VariantBuffers buffers(traits_, planned ? variant : 0);
     const auto forward = [&](bool again) {
       Copy(input, shared.mutable_cpu_data());
       LayerRun run = buffers.forward();
@@ -160,7 +161,8 @@ class PlannedPass {
     }
     {
       std::optional<HideUndeclaredData<Dtype>> hide;
-      if (planned) hide.emplace(traits_.backward.at(form), bottom, Blobs{&shared}, layer_->blobs());
+      if (planned)
+        hide.emplace(traits_.backward.at(variant), bottom, Blobs{&shared}, layer_->blobs());
       if (overwritten) SetNaN(shared.mutable_cpu_data(), shared.count() * sizeof(Dtype));
       Copy(Values(top_[0], true), shared.mutable_cpu_diff());
       for (const auto& blob : layer_->blobs())
@@ -180,7 +182,7 @@ class PlannedPass {
   }
 
  private:
-  /// Blobs over memory that is not theirs.
+  /// Blobs over memory that they do not own.
   struct Binding {
     vector<std::unique_ptr<Blob<Dtype>>> bottom, top;
     vector<void*> address;
@@ -214,7 +216,7 @@ class PlannedPass {
     return data;
   }
 
-  /// Position of an operand other than a parameter in Binding::address.
+  /// Index in Binding::address of an operand other than a parameter.
   size_t Index(const Operand& operand) const {
     const size_t bottoms = bottom_.size(), tops = top_.size();
     switch (operand.kind) {
@@ -236,10 +238,10 @@ class PlannedPass {
 
   void* Allocate(size_t bytes) { return memory_.emplace_back(bytes).address(); }
 
-  /// The bottoms' data, as far as `form` reads it.
-  void PutBottoms(const OperandForm& form, const Binding& at) {
+  /// Copies the bottoms' data, as far as `variant` reads them.
+  void PutBottoms(const OperandVariant& variant, const Binding& at) {
     for (size_t i = 0; i < bottom_.size(); ++i) {
-      if (Lists(form.reads, BottomData(i)))
+      if (Lists(variant.reads, BottomData(i)))
         Put(Values(bottom_[i], false), at.address[Index(BottomData(i))]);
     }
   }
@@ -247,7 +249,7 @@ class PlannedPass {
     return Get<uint8_t>(at.address[Index(Saved(k))], traits_.saved[k].bytes);
   }
 
-  void Bind(const OperandForm& form, const AliasPair* alias, Binding* binding) {
+  void Bind(const OperandVariant& variant, const AliasPair* alias, Binding* binding) {
     for (size_t i = 0; i < 2 * bottom_.size(); ++i) {
       binding->address.push_back(Allocate(bottom_[i % bottom_.size()]->count() * sizeof(Dtype)));
     }
@@ -262,9 +264,9 @@ class PlannedPass {
     for (const View& view : traits_.diff_views)
       address[Index(BottomDiff(view.bottom))] = address[Index(TopDiff(view.top))];
     if (alias != nullptr) {
-      EXPECT_TRUE(Lists(form.writes, alias->first) || alias->first.kind == Operand::kSaved)
-          << form.name;
-      EXPECT_TRUE(Lists(form.reads, alias->second)) << form.name;
+      EXPECT_TRUE(Lists(variant.writes, alias->first) || alias->first.kind == Operand::kSaved)
+          << variant.name;
+      EXPECT_TRUE(Lists(variant.reads, alias->second)) << variant.name;
       binding->address[Index(alias->first)] = binding->address[Index(alias->second)];
     }
     const auto make = [&](const Blob<Dtype>& like, const Operand& data, const Operand& diff) {
@@ -280,16 +282,16 @@ class PlannedPass {
       binding->top.push_back(make(*top_[i], TopData(i), TopDiff(i)));
   }
 
-  /// The forward that gave `result`, run again, gives the same tops and saved buffers and leaves
-  /// the parameters alone.
-  void ExpectRepeats(const Binding& first, int form, const PassResult<Dtype>& result) {
+  /// Checks that the forward that gave `result` gives the same tops and saved buffers when
+  /// recomputed, and leaves the parameters alone.
+  void ExpectRepeats(const Binding& first, int variant, const PassResult<Dtype>& result) {
     Binding again;
     Bind(traits_.forward, nullptr, &again);
     PutBottoms(traits_.forward, again);
-    LayerRun run = Run(traits_.forward, form);
+    LayerRun run = Run(traits_.forward, variant);
     run.recompute = true;
     const auto saves = [&](size_t k) {
-      return Lists(traits_.backward.at(form).reads, Saved(static_cast<int>(k)));
+      return Lists(traits_.backward.at(variant).reads, Saved(static_cast<int>(k)));
     };
     for (size_t k = 0; k < traits_.saved.size(); ++k)
       run.saved.push_back(saves(k) ? again.address[Index(Saved(k))] : nullptr);
@@ -307,12 +309,12 @@ class PlannedPass {
     }
   }
 
-  LayerRun Run(const OperandForm& operands, int form) {
-    const Workspace workspace = DirectWorkspace(operands);
+  LayerRun Run(const OperandVariant& operands, int variant) {
+    const Algorithm algorithm = DirectAlgorithm(operands);
     LayerRun run;
-    run.form = form;
-    run.workspace = workspace.name;
-    run.scratch = Allocate(workspace.bytes);
+    run.variant = variant;
+    run.algorithm = algorithm.name;
+    run.workspace = Allocate(algorithm.bytes);
     return run;
   }
 
@@ -323,13 +325,13 @@ class PlannedPass {
   std::list<BodyMemory> memory_;
 };
 
-/// Sets the layer up and compares all of its backward forms, every alias they allow and, where
-/// `in_place`, passes with bottom[0] == top[0], called directly and in each form that reads
-/// neither, bit by bit with the first form without aliases.
+/// Sets the layer up and compares with the first variant without aliases, bit by bit: all of its
+/// backward variants, every alias they allow and, if `in_place`, passes with bottom[0] == top[0],
+/// called directly and in each variant that reads neither.
 template <typename Dtype>
-void CheckForms(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
-                const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
-                bool in_place) {
+void CheckVariants(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
+                   const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
+                   bool in_place) {
   layer->SetUp(bottom, top);
   for (size_t i = 0; i < top.size(); ++i) {
     for (int j = 0; j < top[i]->count(); ++j)
@@ -340,7 +342,7 @@ void CheckForms(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
   for (const auto& diff : expected.bottom_diff) {
     EXPECT_TRUE(std::none_of(diff.begin(), diff.end(), [](Dtype v) { return std::isnan(v); }))
         << layer->type()
-        << " reads what its first form does not declare, or leaves values unwritten";
+        << " reads what its first variant does not declare, or leaves values unwritten";
   }
   const vector<vector<Dtype>> cleared = pass.Run(0, nullptr, nullptr, true).param_diff;
   for (size_t i = 0; i < cleared.size(); ++i) {
@@ -351,18 +353,19 @@ void CheckForms(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
     }
   }
   const MemoryTraits& traits = pass.traits();
-  for (size_t form = 0; form < traits.backward.size(); ++form) {
-    const string& name = traits.backward[form].name;
-    const vector<Operand>& reads = traits.backward[form].reads;
-    EXPECT_TRUE(pass.Run(form, nullptr, nullptr) == expected) << layer->type() << ", form " << name;
+  for (size_t variant = 0; variant < traits.backward.size(); ++variant) {
+    const string& name = traits.backward[variant].name;
+    const vector<Operand>& reads = traits.backward[variant].reads;
+    EXPECT_TRUE(pass.Run(variant, nullptr, nullptr) == expected)
+        << layer->type() << ", variant " << name;
     for (const auto& alias : traits.forward.may_alias) {
       if (alias.first.kind == Operand::kSaved && !pass.Lists(reads, alias.first)) continue;
-      EXPECT_TRUE(pass.Run(form, &alias, nullptr) == expected)
-          << layer->type() << ", form " << name << ", forward alias";
+      EXPECT_TRUE(pass.Run(variant, &alias, nullptr) == expected)
+          << layer->type() << ", variant " << name << ", forward alias";
     }
-    for (const auto& alias : traits.backward[form].may_alias) {
-      EXPECT_TRUE(pass.Run(form, nullptr, &alias) == expected)
-          << layer->type() << ", form " << name << ", alias on operand kind "
+    for (const auto& alias : traits.backward[variant].may_alias) {
+      EXPECT_TRUE(pass.Run(variant, nullptr, &alias) == expected)
+          << layer->type() << ", variant " << name << ", alias on operand kind "
           << int{alias.second.kind};
     }
   }
@@ -371,15 +374,15 @@ void CheckForms(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
     EXPECT_TRUE(pass.RunInPlace(pass.kDirect, overwritten) == expected)
         << layer->type() << " in place" << (overwritten ? ", overwritten by a later layer" : "");
   }
-  int forms = 0;
-  for (size_t form = 0; form < traits.backward.size(); ++form) {
-    const vector<Operand>& reads = traits.backward[form].reads;
+  int variants = 0;
+  for (size_t variant = 0; variant < traits.backward.size(); ++variant) {
+    const vector<Operand>& reads = traits.backward[variant].reads;
     if (pass.Lists(reads, BottomData(0)) || pass.Lists(reads, TopData(0))) continue;
-    EXPECT_TRUE(pass.RunInPlace(static_cast<int>(form), true) == expected)
-        << layer->type() << " in place, form " << traits.backward[form].name;
-    ++forms;
+    EXPECT_TRUE(pass.RunInPlace(static_cast<int>(variant), true) == expected)
+        << layer->type() << " in place, variant " << traits.backward[variant].name;
+    ++variants;
   }
-  EXPECT_GT(forms, 0) << layer->type() << ": no form for running in place";
+  EXPECT_GT(variants, 0) << layer->type() << ": no variant for running in place";
 }
 
 inline LayerParameter ParseLayer(const string& text) {
@@ -405,23 +408,23 @@ class LayerCase {
     return layer->Traits(bottom, top, vector<bool>(bottom.size(), true));
   }
 
-  /// The bottoms' diffs, one after the other, for top diffs 1, 2, 3, ... After SetUp.
-  vector<double> DiffsOfForm(int form, const vector<bool>& propagate_down) {
+  /// The bottoms' diffs, concatenated, for top diffs 1, 2, 3, ... Call SetUp first.
+  vector<double> DiffsOfVariant(int variant, const vector<bool>& propagate_down) {
     for (Blob<double>* blob : top) {
       for (int i = 0; i < blob->count(); ++i) blob->mutable_cpu_diff()[i] = i + 1;
     }
     PlannedPass<double> pass(layer.get(), bottom, top, propagate_down);
-    const PassResult<double> result = pass.Run(form, nullptr, nullptr);
+    const PassResult<double> result = pass.Run(variant, nullptr, nullptr);
     outputs = Joined(result.top_data);
     return Joined(result.bottom_diff);
   }
-  vector<double> DiffsOfForm(int form) {
-    return DiffsOfForm(form, vector<bool>(bottom.size(), true));
+  vector<double> DiffsOfVariant(int variant) {
+    return DiffsOfVariant(variant, vector<bool>(bottom.size(), true));
   }
 
   shared_ptr<Layer<double>> layer;
   vector<Blob<double>*> bottom, top;
-  vector<double> outputs;  ///< the tops' data after the last DiffsOfForm
+  vector<double> outputs;  ///< the tops' data after the last DiffsOfVariant
 
  private:
   Blob<double>* Own(Blob<double>* blob) {
@@ -433,7 +436,7 @@ class LayerCase {
     for (const vector<double>& part : parts) all.insert(all.end(), part.begin(), part.end());
     return all;
   }
-  /// Values in [-2, 2], none near another's or near 0, other ones for each blob.
+  /// Fills in values in [-2, 2], different for each blob, none close to another or to 0.
   void FillAt(double* values, int n) {
     for (int i = 0; i < n; ++i) values[i] = (filled_++ % 83 * 7919 % 83 - 41) / 20.5 + 0.011;
   }
@@ -442,45 +445,49 @@ class LayerCase {
   int filled_ = 0;
 };
 
-/// CheckForms for the layer that `make` gives a LayerCase of, not set up, with `forms` backward
-/// forms; and `check_gradient` with a checker of direct calls and of each form.
+/// Runs CheckVariants on the LayerCase that `make` returns, not set up, with `variants` backward
+/// variants. Calls `check_gradient` with a checker for direct calls and for each variant.
 template <typename Make, typename CheckGradient>
-void CheckFormsAndGradients(const Make& make, const vector<bool>& wanted, size_t forms,
-                            GradientChecker<double> checker, const CheckGradient& check_gradient) {
+void CheckVariantsAndGradients(const Make& make, const vector<bool>& wanted, size_t variants,
+                               GradientChecker<double> checker,
+                               const CheckGradient& check_gradient) {
   LayerCase all = make();
-  CheckForms(all.layer.get(), all.bottom, all.top, wanted, false);
+  CheckVariants(all.layer.get(), all.bottom, all.top, wanted, false);
   const MemoryTraits traits = all.layer->Traits(all.bottom, all.top, wanted);
-  ASSERT_EQ(traits.backward.size(), forms);
-  for (int form = -1; form < static_cast<int>(forms); ++form) {
-    SCOPED_TRACE(form < 0 ? string("called directly") : "form " + traits.backward[form].name);
-    checker.set_form(form);
+  ASSERT_EQ(traits.backward.size(), variants);
+  for (int variant = -1; variant < static_cast<int>(variants); ++variant) {
+    SCOPED_TRACE(variant < 0 ? string("called directly")
+                             : "variant " + traits.backward[variant].name);
+    checker.set_variant(variant);
     check_gradient(&checker);
   }
 }
 
-/// Gradient of every form by finite differences, and CheckForms. `kink_range`: inputs this near to
-/// 0 are left out.
-inline void CheckAllForms(const string& text, const vector<vector<int>>& bottom_shapes, int tops,
-                          size_t expected_forms, int check_bottom = -1, double kink_range = -1) {
+/// Checks the gradient of every variant by finite differences, and runs CheckVariants. Inputs
+/// within `kink_range` of 0 are left out.
+inline void CheckAllVariants(const string& text, const vector<vector<int>>& bottom_shapes, int tops,
+                             size_t expected_variants, int check_bottom = -1,
+                             double kink_range = -1) {
   SCOPED_TRACE(text);
   vector<bool> wanted(bottom_shapes.size(), check_bottom == -1);
   if (check_bottom >= 0) wanted[check_bottom] = true;
   const auto make = [&] { return LayerCase(text, bottom_shapes, tops); };
-  CheckFormsAndGradients(
-      make, wanted, expected_forms, GradientChecker<double>(1e-4, 1e-6, 1701, 0., kink_range),
+  CheckVariantsAndGradients(
+      make, wanted, expected_variants, GradientChecker<double>(1e-4, 1e-6, 1701, 0., kink_range),
       [&](GradientChecker<double>* checker) {
         LayerCase one = make();
         checker->CheckGradientExhaustive(one.layer.get(), one.bottom, one.top, check_bottom);
       });
 }
 
-/// CheckForms, in place as well.
+/// Runs CheckVariants, also in place.
 inline void CheckInPlace(const string& text, const vector<vector<int>>& bottom_shapes) {
   SCOPED_TRACE(text);
   const LayerCase one(text, bottom_shapes, 1);
-  CheckForms(one.layer.get(), one.bottom, one.top, vector<bool>(bottom_shapes.size(), true), true);
+  CheckVariants(one.layer.get(), one.bottom, one.top, vector<bool>(bottom_shapes.size(), true),
+                true);
 }
 
 }  // namespace caffe
 
-#endif  // CAFFE_LAYERS_TEST_FORM_CHECK_HPP_
+#endif  // CAFFE_LAYERS_TEST_VARIANT_CHECK_HPP_

@@ -1,4 +1,4 @@
-#include "layrub/bounds/making_again.hpp"
+#include "layrub/bounds/recompute_costs.hpp"
 
 #include <limits>
 #include <numeric>
@@ -8,13 +8,13 @@
 namespace layrub::bounds {
 namespace {
 
-constexpr size_t kMostOps = 5000;  ///< of a graph whose chains are looked at
+constexpr size_t kMostOps = 5000;  ///< in larger graphs, inputs count as resident
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-MakingAgain::MakingAgain(const Graph& graph, const std::vector<double>& seconds,
-                         const std::vector<OpId>& maker, const std::vector<bool>& needed)
+RecomputeCosts::RecomputeCosts(const Graph& graph, const std::vector<double>& seconds,
+                               const std::vector<OpId>& maker, const std::vector<bool>& needed)
     : graph_(graph), seconds_(seconds) {
   std::vector<int32_t> value_of(graph.tensors.size(), kNone);
   std::vector<int32_t> index_of(graph.ops.size(), kNone);
@@ -38,7 +38,7 @@ MakingAgain::MakingAgain(const Graph& graph, const std::vector<double>& seconds,
       ops_.push_back(o);
       inputs_.emplace_back();
       if (graph.ops.size() <= kMostOps) {
-        for (const TensorId t : graph.ops[o].forms.front().reads) {
+        for (const TensorId t : graph.ops[o].variants.front().reads) {
           if (maker[t] != kNone) inputs_.back().push_back(add(t, false));
         }
       }
@@ -47,13 +47,13 @@ MakingAgain::MakingAgain(const Graph& graph, const std::vector<double>& seconds,
   }
 }
 
-double MakingAgain::LastingBytes() const {
+double RecomputeCosts::UnrecomputableBytes() const {
   return std::accumulate(values_.begin(), values_.end(), 0.0, [&](double sum, const Value& value) {
     return value.needed && value.maker == kNone ? sum + BytesOf(value) : sum;
   });
 }
 
-Trade MakingAgain::At(double price) const {
+Trade RecomputeCosts::At(double price) const {
   const auto first_op = static_cast<int32_t>(values_.size());
   const auto source = first_op + static_cast<int32_t>(ops_.size());
   const int32_t sink = source + 1;

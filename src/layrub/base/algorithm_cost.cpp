@@ -1,12 +1,12 @@
-#include "layrub/base/workspace.hpp"
+#include "layrub/base/algorithm_cost.hpp"
 
 #include <limits>
 #include <tuple>
 
 namespace layrub {
 
-int GrantedWorkspace(const std::vector<WorkspaceCost>& choices) {
-  const auto cost = [&](const WorkspaceCost& choice) {
+int DefaultAlgorithm(const std::vector<AlgorithmCost>& choices) {
+  const auto cost = [&](const AlgorithmCost& choice) {
     const bool known = choice.seconds > 0 && choice.bytes <= kWorkspaceCap;
     const double seconds = known ? choice.seconds : std::numeric_limits<double>::infinity();
     return std::tuple(seconds, choice.bytes);

@@ -1,13 +1,14 @@
-// A layer with a choice of workspaces: the plan chooses, the body is told, and repeats itself.
+// A layer with a choice of algorithms: the plan chooses, tells the layer, and recomputations use
+// the same one.
 #include "caffe/net/test/training.hpp"
-#include "layrub/placement/cost/workspaces.hpp"
+#include "layrub/placement/cost/algorithm_choices.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 
 namespace caffe {
 namespace {
 
-vector<string> used;      ///< names of those that forwards used since this was cleared
-double fast_seconds = 0;  ///< what "fast" is said to take
+vector<string> used;  ///< names of the algorithms that forwards have used since this was cleared
+double fast_seconds = 0;  ///< the declared time of "fast"
 
 /// y = 3 x with workspace "small", 3.00001 x with "fast", which needs four times as much, and 3.1 x
 /// with "wild", which is not reproducible.
@@ -23,7 +24,7 @@ class ChoosyLayer : public Layer<float> {
     MemoryTraits traits;
     traits.declared = true;
     const int64_t bytes = bottom[0]->count() * int64_t{sizeof(float)};
-    traits.forward.workspaces = {{"small", bytes, 2e-3, true},
+    traits.forward.algorithms = {{"small", bytes, 2e-3, true},
                                  {"fast", 4 * bytes, fast_seconds, true},
                                  {"wild", 4 * bytes, 1e-9, false}};
     traits.forward.reads = {BottomData(0)};
@@ -37,18 +38,18 @@ class ChoosyLayer : public Layer<float> {
 
  protected:
   void Forward_cpu(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
-    used.push_back(workspace());
-    const bool fast = workspace() == "fast";
+    used.push_back(algorithm());
+    const bool fast = algorithm() == "fast";
     const int count = bottom[0]->count();
-    const float factor = fast ? 3.00001f : workspace() == "small" ? 3.0f : 3.1f;
-    float* scratch = ScratchBytes<float>();
-    std::fill_n(scratch, fast ? 4 * count : count, factor);
+    const float factor = fast ? 3.00001f : algorithm() == "small" ? 3.0f : 3.1f;
+    float* workspace = WorkspaceBytes<float>();
+    std::fill_n(workspace, fast ? 4 * count : count, factor);
     float* y = top[0]->mutable_cpu_data();
-    for (int i = 0; i < count; ++i) y[i] = scratch[i] * bottom[0]->cpu_data()[i];
+    for (int i = 0; i < count; ++i) y[i] = workspace[i] * bottom[0]->cpu_data()[i];
   }
   void Backward_cpu(const vector<Blob<float>*>& top, const vector<bool>& propagate_down,
                     const vector<Blob<float>*>& bottom) override {
-    EXPECT_EQ(workspace(), "");
+    EXPECT_EQ(algorithm(), "");
     if (!propagate_down[0]) return;
     for (int i = 0; i < top[0]->count(); ++i)
       bottom[0]->mutable_cpu_diff()[i] = 3 * top[0]->cpu_diff()[i];
@@ -78,26 +79,26 @@ NetParameter ChoosyNet() {
     layer { name: "loss" type: "SoftmaxWithLoss" bottom: "out" bottom: "label" top: "loss" })");
 }
 
-/// The names that forwards used in two iterations under `strategy`.
+/// Returns the algorithms that forwards used in two iterations under `strategy`.
 vector<string> UsedBy(const string& strategy, bool deterministic, int workspace = -1,
                       const string& device_memory = "") {
   SolverParameter param = SolverFor(ChoosyNet(), strategy);
   param.mutable_placement()->set_deterministic(deterministic);
   if (!device_memory.empty()) param.mutable_placement()->set_device_memory(device_memory);
   OpenSolver solver(param);
-  solver.mutable_placement_extra()->workspace = workspace;
+  solver.mutable_placement_extra()->algorithm = workspace;
   used.clear();
   solver.Step(2);
   return used;
 }
 
-/// The bodies above are for the CPU.
-class PlannedWorkspaces : public ::testing::Test {
+/// The layers above have only CPU functions.
+class PlannedAlgorithms : public ::testing::Test {
  protected:
-  PlannedWorkspaces() { Caffe::set_mode(Caffe::CPU); }
+  PlannedAlgorithms() { Caffe::set_mode(Caffe::CPU); }
 };
 
-TEST_F(PlannedWorkspaces, ThePlanChoosesAndTheBodyIsTold) {
+TEST_F(PlannedAlgorithms, ThePlanChoosesAndTellsTheLayer) {
   fast_seconds = 1e-3;
   EXPECT_EQ(UsedBy("keep", false), vector<string>(2, "fast"));
   EXPECT_EQ(UsedBy("keep", false, 0), vector<string>(2, "small"));
@@ -107,7 +108,7 @@ TEST_F(PlannedWorkspaces, ThePlanChoosesAndTheBodyIsTold) {
   EXPECT_EQ(UsedBy("keep", false), vector<string>(2, "small"));
 }
 
-TEST_F(PlannedWorkspaces, ARepetitionUsesTheOneOfTheFirstRun) {
+TEST_F(PlannedAlgorithms, RecomputationUsesTheAlgorithmOfTheFirstRun) {
   fast_seconds = 1e-3;
   bool again = false;
   for (const string strategy : {"sqrt", "superneurons", "hybrid", "liveness"}) {
@@ -118,7 +119,7 @@ TEST_F(PlannedWorkspaces, ARepetitionUsesTheOneOfTheFirstRun) {
   EXPECT_TRUE(again);
 }
 
-TEST_F(PlannedWorkspaces, DeterministicOnesAreTheSameUnderEveryStrategyAndGiveTheSameBits) {
+TEST_F(PlannedAlgorithms, DeterministicGivesTheSameBitsUnderEveryStrategy) {
   fast_seconds = 1e-3;
   std::vector<float> expected;
   for (const string& strategy : layrub::StrategyNames()) {
@@ -134,7 +135,7 @@ TEST_F(PlannedWorkspaces, DeterministicOnesAreTheSameUnderEveryStrategyAndGiveTh
   }
 }
 
-TEST_F(PlannedWorkspaces, ADirectCallTakesTheGrantedOne) {
+TEST_F(PlannedAlgorithms, DirectCallsUseTheGrantedAlgorithm) {
   for (const double seconds : {1e-3, 3e-3}) {
     fast_seconds = seconds;
     Net<float> net(ChoosyNet());
@@ -144,18 +145,18 @@ TEST_F(PlannedWorkspaces, ADirectCallTakesTheGrantedOne) {
   }
 }
 
-TEST_F(PlannedWorkspaces, TheGraphHasTheirNamesAndBytes) {
+TEST_F(PlannedAlgorithms, GraphHasNamesAndBytesOfAlgorithms) {
   fast_seconds = 1e-3;
   const layrub::Graph graph = Net<float>(ChoosyNet()).MemoryGraph(-1);
-  EXPECT_EQ(layrub::WorkspaceChoices(graph), 3);
+  EXPECT_EQ(layrub::AlgorithmChoices(graph), 3);
   for (const layrub::Op& op : graph.ops) {
     if (op.name != "choosy/forward") continue;
-    const std::vector<layrub::Scratch>& scratch = op.forms[0].scratch;
-    ASSERT_EQ(scratch.size(), 3u);
-    EXPECT_EQ(graph.tensors[scratch[1].tensor].name, "choosy/forward:fast");
-    EXPECT_EQ(graph.tensors[scratch[1].tensor].bytes, 8 * 100 * 4 * 4);
-    EXPECT_EQ(scratch[1].seconds, 1e-3);
-    EXPECT_FALSE(scratch[2].deterministic);
+    const std::vector<layrub::Algorithm>& workspace = op.variants[0].algorithms;
+    ASSERT_EQ(workspace.size(), 3u);
+    EXPECT_EQ(graph.tensors[workspace[1].workspace].name, "choosy/forward:fast");
+    EXPECT_EQ(graph.tensors[workspace[1].workspace].bytes, 8 * 100 * 4 * 4);
+    EXPECT_EQ(workspace[1].seconds, 1e-3);
+    EXPECT_FALSE(workspace[2].deterministic);
   }
 }
 

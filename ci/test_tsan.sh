@@ -12,7 +12,8 @@ build=${1:-$root/build-tsan}
 generator=
 if [ ! -f "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then generator='-G Ninja'; fi
 # -O1 takes less time to compile than -O2, and the sanitizer finds as much. Without oneDNN: it generates code at run
-# time, in which the sanitizer finds nothing. shellcheck disable=SC2086 # no generator: no argument
+# time, in which the sanitizer finds nothing.
+# shellcheck disable=SC2086 # no generator: no argument
 cmake $generator -S "$root" -B "$build" -D SANITIZE=thread -D USE_ONEDNN=OFF -D CMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1 -DNDEBUG' \
   > /dev/null
 

@@ -106,14 +106,14 @@ def graphs():
     return found
 
 
-def needs(form, forward):
-    """What a form of the backward reads besides gradients and parameters."""
+def needs(variant, forward):
+    """What a variant of the backward reads besides gradients and parameters."""
     made, read_there = set(), set()
-    for one in forward.forms:
+    for one in forward.variants:
         made |= {tensor.name for tensor in one.writes}
         read_there |= {tensor.name for tensor in one.reads}
     words = set()
-    for tensor in form.reads:
+    for tensor in variant.reads:
         if tensor.role == 'saved':
             words.add(tensor.name.split(':')[-1] + ' (saved)')
         elif tensor.role == 'activation' or tensor.role == 'user':
@@ -128,14 +128,14 @@ def traits(ops, text):
         return 'no traits declared'
     forward, backward = ops
     said = []
-    if any(output != source for form in forward.forms for output, source in form.alias):
+    if any(output != source for variant in forward.variants for output, source in variant.alias):
         said.append('in place')
     if backward is None:
         said.append('no backward')
     else:
         alternatives = []
-        for form in backward.forms:
-            word = needs(form, forward)
+        for variant in backward.variants:
+            word = needs(variant, forward)
             if word not in alternatives:
                 alternatives.append(word)
         said.append('backward needs ' + ', or '.join(alternatives))

@@ -32,7 +32,7 @@ struct SolverGraphs {
   std::optional<layrub::Graph> updating = {};
   std::string why_gradients_stay = {};
 
-  /// The graph of the plan with the fewest bytes.
+  /// The graph of the smallest plan of all strategies.
   const layrub::Graph& smallest() const { return updating ? *updating : train; }
   /// The graph that a plan of the train net is for.
   const layrub::Graph& of(const SizedPlan& plan) const {
@@ -57,14 +57,17 @@ struct SolverPlans {
 
 /// Makes plans by `options`. The train net's plan is made within the budget, less what test nets
 /// keep, or is `options.plan`, which must fit the budget. A strategy that keeps everything if the
-/// budget allows it (layrub::KeepsWhatFits) plans with transient gradients otherwise, if it may.
+/// budget allows it and adapts otherwise ("auto") then plans with transient gradients, if it may.
 /// Test nets have bytes of their own if the budget allows it; otherwise they share the train net's.
 /// Returns kDoesNotFit or kInvalid as layrub::MakePlan; the message says if it is a test net that
 /// does not fit.
 layrub::Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions options);
 
-/// Returns the fewest bytes with which any plan of the train net can exist:
-/// layrub::StateFloorBytes, or layrub::FloorBytes if state may not leave the device.
+/// The graph of the train net that the strategy of `options` plans in the smallest budgets.
+const layrub::Graph& SmallestGraph(const SolverGraphs& graphs, const PlacementOptions& options);
+
+/// Returns the fewest bytes with which a plan of SmallestGraph can exist: layrub::StateFloorBytes,
+/// or layrub::FloorBytes if state may not leave the device.
 int64_t LeastBytes(const SolverGraphs& graphs, const PlacementOptions& options);
 
 /// Returns the plans of the strategy with the fewest device bytes, regardless of the device budget;

@@ -110,9 +110,9 @@ class BatchSearch {
         bytes_(bytes),
         tell_(tell),
         least_(LeastBytes(graphs, options)),
-        state_(least_ < layrub::FloorBytes(graphs.smallest())
+        state_(least_ < layrub::FloorBytes(SmallestGraph(graphs, options))
                    ? 0
-                   : layrub::StateBytes(graphs.smallest())) {
+                   : layrub::StateBytes(SmallestGraph(graphs, options))) {
     const SolverGraphs one_item = GraphsWithBatch(1);
     int64_t largest = LargestBlob(one_item.train);
     items_ = static_cast<double>(LargestBlob(graphs.train)) / static_cast<double>(largest);

@@ -102,10 +102,11 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   PlanReport report;
   report.options = options;
   report.why_gradients_stay = graphs.why_gradients_stay;
-  report.floor_bytes = layrub::FloorBytes(graphs.smallest());
+  const Graph& smallest_graph = SmallestGraph(graphs, options);
+  report.floor_bytes = layrub::FloorBytes(smallest_graph);
   report.state_floor_bytes = LeastBytes(graphs, options);
   std::future<double> floor_seconds = std::async(kAsyncIfPossible, [&] {
-    return TimeFloor(graphs.smallest(), OffloadRates(options.machine, options.budget),
+    return TimeFloor(smallest_graph, OffloadRates(options.machine, options.budget),
                      options.budget.device, report.state_floor_bytes < report.floor_bytes);
   });
   StrategyPlans strategies(graphs, options);

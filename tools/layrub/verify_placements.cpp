@@ -24,10 +24,10 @@ namespace {
 
 using caffe::Solver;
 
-/// A lower bound on the device bytes of any plan for the nets of `solver`, which is placed under
-/// liveness. Test nets are always planned by liveness and run in the bytes that training needs only
-/// during a pass.
-int64_t LeastBytes(Solver<float>& solver) {
+/// A lower bound on the device bytes of plans in which the train net has the graph `train`, for the
+/// nets of `solver`, which is placed under liveness. Test nets are always planned by liveness and
+/// run in the bytes that training needs only during a pass.
+int64_t LeastBytes(Solver<float>& solver, const layrub::Graph& train) {
   const auto resident = [](const caffe::Net<float>& net) {
     return layrub::HomeBytes(net.planned()->graph(), net.planned()->plan());
   };
@@ -36,22 +36,26 @@ int64_t LeastBytes(Solver<float>& solver) {
     kept_by_tests += resident(*net);
     largest_test = std::max(largest_test, net->planned()->plan().device_bytes - resident(*net));
   }
-  const caffe::Net<float>& train = *solver.net();
   return kept_by_tests +
-         std::max(layrub::FloorBytes(train.planned()->graph()), resident(train) + largest_test);
+         std::max(layrub::FloorBytes(train), layrub::StateBytes(train) + largest_test);
 }
 
 /// A budget for training on this device: `factor` times the lower bound of any plan, plus what
 /// context and libraries take.
 layrub::Result<int64_t> BudgetTimesFloor(caffe::SolverParameter param, double factor) {
   caffe::PlacementParameter* const placement = param.mutable_placement();
+  const std::string strategy = placement->strategy();
   placement->set_strategy("liveness");
   placement->clear_device_memory();
   placement->set_deterministic(true);
   const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
   ApplyMachineFlags(solver->mutable_placement_extra());
   if (const layrub::Status placed = solver->Place(); !placed.ok()) return placed;
-  const int64_t floor = LeastBytes(*solver);
+  caffe::PlacementOptions options = solver->WantedPlacement().value();
+  options.strategy = strategy;
+  const layrub::Result<caffe::SolverGraphs> graphs = solver->MemoryGraphs(options);
+  if (!graphs.ok()) return graphs.status();
+  const int64_t floor = LeastBytes(*solver, SmallestGraph(graphs.value(), options));
   const int64_t overhead = caffe::Caffe::mode() == caffe::Caffe::GPU
                                ? caffe::Caffe::device().Usage().overhead_bytes()
                                : 0;

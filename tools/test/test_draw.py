@@ -175,7 +175,7 @@ class Draw(unittest.TestCase):
         self.assertRegex(run("draw", "graph.txt", "plan.txt").err, r"\Alayrub: 'draw' needs --output=FILE.*\n\Z")
         done = run("draw", "graph.txt", "plan.txt", "--output=plan.PNG")
         self.assertEqual(1, done.code)
-        self.assertRegex(done.err, r"\Alayrub: --output=plan.PNG: 'draw' writes an SVG; name it plan.svg,.*\n\Z")
+        self.assertRegex(done.err, r"\Alayrub: --output=plan.PNG: 'draw' writes an SVG; name it plan.svg .*\n\Z")
         self.assertFalse(os.path.exists("plan.PNG"))
 
     def test_a_picture_is_replaced_completely_or_not_at_all(self):

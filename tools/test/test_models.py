@@ -45,7 +45,10 @@ class Committed(ModelsTest):
                 self.assertEqual([], found["objections"])
                 self.assertEqual(strategy, found["strategy"])
                 self.assertEqual(said["device_peak_bytes"], found["device_bytes"])
-                self.assertEqual(said["floor_bytes"], found["floor_bytes"])
+                if strategy == "auto":  # without a budget it keeps gradients, which smaller budgets do not
+                    self.assertLess(said["floor_bytes"], found["floor_bytes"])
+                else:
+                    self.assertEqual(said["floor_bytes"], found["floor_bytes"])
 
 
 for name in NETS:
@@ -91,7 +94,8 @@ class Deep(ModelsTest):
         said, _ = plan(generate("resnet1517", self.folder), "auto", "--batch=32", "--machine=k40", "--device_memory=2GiB")
         self.assertEqual("fits", said["verdict"])
         self.assertLessEqual(said["device_peak_bytes"], 2048 * MIB)
-        self.assertGreater(said["persistent_bytes"], 2 * 2048 * MIB)
+        self.assertGreater(said["persistent_bytes"], 1.8 * 2048 * MIB)
+        self.assertTrue(said["transient_gradients"])
         self.assertLess(said["predicted_seconds"], 1.5 * said["keep_seconds"])
 
     @nightly

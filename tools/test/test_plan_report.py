@@ -108,7 +108,7 @@ class PlanReport(DigitsTest):
 
     def test_no_more_memory_is_advised_than_the_machine_has(self):
         k40 = (RESNET, "--machine=k40")
-        self.assertRegex(self.text(*k40, "--device_memory=360MiB"), r"would help +--placement=keep --device_memory=\d+ would")
+        self.assertRegex(self.text(*k40, "--device_memory=240MiB"), r"would help +--placement=keep --device_memory=\d+ would")
         text = self.text(*k40, "--device_memory=2200MiB", "--batch=300")
         self.assertRegex(text, r"would help +nothing in this machine's memory: keep, which needs [\d.]+ MiB, would\s+save")
 

@@ -18,10 +18,16 @@ namespace {
 
 using SizedPlans = std::vector<SizedPlan>;
 
-/// Whether the train net is to be planned with transient gradients: the strategy has the choice,
-/// and the budget is too small to keep everything.
+/// Whether the strategy may plan the train net with transient gradients: it keeps everything if the
+/// budget allows that, and adapts otherwise.
+bool MayUpdateWithinBackward(const SolverGraphs& graphs, const PlacementOptions& options) {
+  return graphs.updating && !options.plan && layrub::KeepsWhatFits(options.strategy) &&
+         layrub::UsesBudget(options.strategy);
+}
+
+/// Whether it does: the budget is too small to keep everything.
 bool WantsTransientGradients(const SolverGraphs& graphs, const PlacementOptions& options) {
-  if (!graphs.updating || options.plan || !layrub::KeepsWhatFits(options.strategy)) return false;
+  if (!MayUpdateWithinBackward(graphs, options)) return false;
   return !layrub::MakePlan(graphs.train, options.machine, options.budget, "keep", options.padding)
               .ok();
 }
@@ -139,11 +145,15 @@ Status ApplyOptions(const PlacementOptions& options, SolverGraphs* graphs) {
   return status;
 }
 
+const Graph& SmallestGraph(const SolverGraphs& graphs, const PlacementOptions& options) {
+  return MayUpdateWithinBackward(graphs, options) ? *graphs.updating : graphs.train;
+}
+
 int64_t LeastBytes(const SolverGraphs& graphs, const PlacementOptions& options) {
+  const Graph& graph = SmallestGraph(graphs, options);
   PlacementOptions allowed = options;
   KeepSharedState(graphs, &allowed);
-  return allowed.budget.offload_state ? layrub::StateFloorBytes(graphs.smallest())
-                                      : layrub::FloorBytes(graphs.smallest());
+  return allowed.budget.offload_state ? layrub::StateFloorBytes(graph) : layrub::FloorBytes(graph);
 }
 
 Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions options) {
@@ -175,7 +185,8 @@ Result<SolverPlans> SmallestPlans(const SolverGraphs& graphs, PlacementOptions o
   if (!tests.ok()) return tests.status();
   KeepSharedState(graphs, &options);
   options.budget.device = 0;
-  const bool transient = graphs.updating && layrub::KeepsWhatFits(options.strategy);
+  options.plan.reset();
+  const bool transient = MayUpdateWithinBackward(graphs, options);
   const Graph& graph = transient ? *graphs.updating : graphs.train;
   Result<SizedPlan> train =
       Sized(graph, layrub::MakePlanOfAnySize(graph, options.machine, options.budget,

@@ -9,11 +9,11 @@
 namespace layrub::placement::policies {
 namespace {
 
-/// By tensor, the last operation before the updates that writes it.
+/// By tensor, the last operation that writes it, updates of parameters left out.
 std::vector<OpId> LastWriters(const Graph& graph, const std::vector<Run>& originals) {
   std::vector<OpId> writers(graph.tensors.size(), kNone);
   for (const Run& run : originals) {
-    if (graph.ops[run.op].pass == Pass::kUpdate) continue;
+    if (graph.ops[run.op].kind == OpKind::kUpdate) continue;
     for (const TensorId t : VariantOf(graph, run).writes) writers[t] = run.op;
   }
   return writers;

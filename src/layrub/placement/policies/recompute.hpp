@@ -13,8 +13,8 @@ namespace layrub::placement::policies {
 // evictions that follow from the runs.
 
 /// For each tensor, the forward operation that can restore its value by running again anywhere
-/// between its first run and the updates. kNone: once dropped, the value is lost. `originals` has
-/// one run for each operation.
+/// between its first run and the update of a parameter that it reads. kNone: once dropped, the
+/// value is lost. `originals` has one run for each operation.
 std::vector<OpId> Producers(const Graph& graph, const std::vector<Run>& originals);
 /// The same without operations that write a tensor marked keep. A strategy that recomputes only the
 /// others never drops a tensor that must be readable between the passes.

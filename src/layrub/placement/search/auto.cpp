@@ -42,6 +42,9 @@ constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 /// capacity is the bytes beside the state at home on the device.
 constexpr int kCapacities = 50;
 constexpr int kCapacitiesForBytes = 100;
+/// In a budget below so many floors, plans with state off the device are tried, too, even if all
+/// state fits.
+constexpr double kTightBudget = 2.0;
 /// A sweep ends after so many capacities in a row without a faster candidate.
 constexpr int kPatience = 10;
 /// If a sweep can afford only a few candidates and none of them fits, it tries so many more
@@ -382,11 +385,10 @@ class Search {
   double best_seconds_ = 0;
 };
 
-/// Returns the fastest decision that fits among those that keep some state in the host tier;
-/// nothing if none fits.
-std::optional<Decision> SearchWithStateOffDevice(const Graph& graph, const Machine& machine,
-                                                 const Budget& budget,
-                                                 const SearchOptions& options) {
+/// Returns the fastest decision that fits among those with several choices of the state that is at
+/// home in the host tier; nothing if none fits.
+std::optional<Decision> SearchHomes(const Graph& graph, const Machine& machine,
+                                    const Budget& budget, const SearchOptions& options) {
   const std::vector<Homes> choices = ChooseHomes(graph, budget.device - budget.reserved);
   std::optional<Search> best;
   for (const Homes& homes : choices) {
@@ -409,14 +411,17 @@ Result<Decision> Auto(const Graph& graph, const Machine& device, const Budget& b
   const Homes on_device = cost::AllOnDevice(graph), on_host = cost::AllOnHost(graph);
   const int64_t floor = cost::FloorBytes(graph, on_device);
   const bool offload = budget.offload_state && cost::FloorBytes(graph, on_host) < floor;
+  const bool roomy = static_cast<double>(available) >= kTightBudget * static_cast<double>(floor);
+  if (offload && !roomy) {
+    if (auto found = SearchHomes(graph, machine, budget, options)) return std::move(*found);
+  }
   if (available >= floor) {
     Search search(graph, machine, budget, on_device, options);
     Result<Decision> found = search.Run();
     if (search.fits()) return found;
   }
-  if (offload) {
-    if (auto found = SearchWithStateOffDevice(graph, machine, budget, options))
-      return std::move(*found);
+  if (offload && roomy) {
+    if (auto found = SearchHomes(graph, machine, budget, options)) return std::move(*found);
   }
   // A message names the smallest budget, and planning with that budget must then succeed. So look
   // for the plan that needs the fewest bytes without any budget.

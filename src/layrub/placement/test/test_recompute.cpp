@@ -231,9 +231,9 @@ TEST(Recompute, IsRefusedIfItCouldGiveOtherBits) {
       {Again(4), 5, "y/backward: it cannot run again: it is not a repeatable forward"},
       {Again(0), 1, "x/forward: it cannot run again: it is not a repeatable forward",
        [](Graph* graph, Decision*) { graph->ops[0].repeatable = false; }},
-      {Again(1), 2, "y/forward: it cannot run again: its variant and its workspace do not promise",
+      {Again(1), 2, "y/forward: it cannot run again: its variant and its algorithm do not promise",
        [](Graph*, Decision* d) { d->runs[1].algorithm = 1; }},
-      {Again(1), 2, "y/forward: it cannot run again: its variant and its workspace do not promise",
+      {Again(1), 2, "y/forward: it cannot run again: its variant and its algorithm do not promise",
        [](Graph*, Decision* d) { d->runs[1].algorithm = d->runs[2].algorithm = 1; }},
   };
   for (const Case& wrong : cases) {

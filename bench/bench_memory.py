@@ -39,11 +39,11 @@ def table(columns, rows):
 
 
 def measure(net, batch, names):
-    """Plans by strategy, and runs; auto within TIGHT times the floor."""
+    """Plans by strategy, and runs; auto within TIGHT times its floor."""
     with tempfile.TemporaryDirectory() as folder:
         model = run_layrub.generate(net, folder, f'--batch={batch}')
         found = {name: run_layrub.plan(model, name) for name in names}
-        floor = found[names[0]][0]['floor_bytes']
+        floor = run_layrub.plan(model, 'auto')[0]['floor_bytes']
         return {**found, 'auto': run_layrub.plan(model, 'auto', f'--device_memory={int(TIGHT * floor)}')}
 
 
@@ -62,7 +62,7 @@ def main():
             continue
         found = measure(net, batch, names)
         first = found[names[0]][0]
-        bytes_rows.append([net, str(batch), mib(first['persistent_bytes']), mib(first['floor_bytes']),
+        bytes_rows.append([net, str(batch), mib(first['persistent_bytes']), mib(found['auto'][0]['floor_bytes']),
                            *(mib(plan['device_peak_bytes']) for plan, _ in found.values()),
                            mib(found['auto'][0]['smallest_budget_bytes']), caffe, hybrid])
         cost_rows.append([net, *(f'{done.cpu_seconds:.2f}' for _, done in found.values()),

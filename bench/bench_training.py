@@ -57,7 +57,7 @@ def main():
             continue
         with tempfile.TemporaryDirectory() as folder:
             model = run_layrub.generate(net, folder, f'--batch={batch}')
-            budget = run_layrub.plan(model, 'keep')[0]['floor_bytes'] * options.percent // 100
+            budget = run_layrub.plan(model, 'auto')[0]['floor_bytes'] * options.percent // 100
             tight = (f'--device_memory={budget}', f'--spill_file={options.spill_file}')
             kept, keep = train(model, options.iterations, '--placement=keep')
             said, auto = train(model, options.iterations, *tight)

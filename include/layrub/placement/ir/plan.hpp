@@ -168,7 +168,7 @@ struct Budget {
   int64_t spill = 0;  ///< in a file, for what does not fit into `host`
   /// Bytes of `device` that others hold; a plan may use the rest.
   int64_t reserved = 0;
-  /// Parameters, gradients and history may be at home off the device if nothing else fits.
+  /// Parameters, gradients and history may be at home off the device.
   bool offload_state = true;
 };
 

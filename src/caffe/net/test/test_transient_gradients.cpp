@@ -11,6 +11,7 @@
 #include "caffe/net/test/tight_training.hpp"
 #include "caffe/net/test/training.hpp"
 #include "caffe/solver_plans.hpp"
+#include "layrub/placement/check/check.hpp"
 
 namespace caffe {
 namespace {
@@ -226,6 +227,21 @@ TEST(TransientGradientsSolver, KeepsGradientsThatSomethingNeedsAndSaysWhat) {
   EXPECT_EQ(
       why([](SolverParameter* param) { param->mutable_placement()->set_keep_gradients(true); }),
       "keep_gradients is set");
+}
+
+TEST(TransientGradientsSolver, AreForStrategiesThatAdaptToTheBudget) {
+  OpenSolver solver(SolverFor(ReadNet("lenet"), "auto"));
+  PlacementOptions options = solver.WantedPlacement().value();
+  const SolverGraphs graphs = solver.MemoryGraphs(options).value();
+  for (const std::string& strategy : layrub::StrategyNames()) {
+    options.strategy = strategy;
+    const auto smallest = SmallestPlans(graphs, options);
+    ASSERT_TRUE(smallest.ok()) << strategy;
+    const SizedPlan& plan = smallest.value().train;
+    EXPECT_EQ(plan.transient_gradients, strategy == "auto") << strategy;
+    EXPECT_EQ(&graphs.of(plan), &SmallestGraph(graphs, options)) << strategy;
+    EXPECT_TRUE(layrub::Check(graphs.of(plan), *plan.plan, {}).empty()) << strategy;
+  }
 }
 
 TEST(TransientGradientsSolver, ResumeFromASnapshotToTheSameBits) {

@@ -71,6 +71,7 @@ class NetBuilder {
   void Loss(const std::string& name);
   void Accuracy(const std::string& name);
   void Updates();
+  bool UpdateWithinBackward();
   void MarkKeep();
 
   std::mt19937_64 random_;

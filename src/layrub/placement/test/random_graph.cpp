@@ -155,7 +155,8 @@ Graph NetBuilder::Build(int layers) {
   if (Chance(90)) {
     for (size_t i = backward_.size(); i-- > 0;) backward_[i]();
     Updates();
-    if (Chance(50)) ClearDiffs();
+    const bool transient = Chance(40) && UpdateWithinBackward();
+    if (!transient && Chance(50)) ClearDiffs();
   }
   MarkKeep();
   return std::move(graph_);

@@ -247,6 +247,39 @@ void NetBuilder::Updates() {
   }
 }
 
+/// Moves updates behind the last operation that touches their weights or gradients. These gradients
+/// then live in the backward pass only. Returns false if there are none.
+bool NetBuilder::UpdateWithinBackward() {
+  const auto has = [](const Ids& tensors, TensorId t) {
+    return std::find(tensors.begin(), tensors.end(), t) != tensors.end();
+  };
+  bool any = false;
+  for (const Weights& w : weights_) {
+    const auto touches = [&](const Op& op, TensorId t) {
+      return op.kind != OpKind::kUpdate &&
+             std::any_of(op.variants.begin(), op.variants.end(), [&](const Variant& variant) {
+               return has(variant.reads, t) || has(variant.writes, t);
+             });
+    };
+    auto& ops = graph_.ops;
+    const auto first =
+        std::find_if(ops.begin(), ops.end(), [&](const Op& op) { return touches(op, w.diff); });
+    if (first == ops.end() || first->pass != Pass::kBackward) continue;
+    for (Variant& variant : first->variants) std::erase(variant.reads, w.diff);
+    const auto last = std::find_if(ops.rbegin(), ops.rend(), [&](const Op& op) {
+                        return touches(op, w.diff) || touches(op, w.data);
+                      }).base();
+    const auto update = std::find_if(last, ops.end(), [&](const Op& op) {
+      return op.kind == OpKind::kUpdate && has(op.variants[0].reads, w.diff);
+    });
+    update->pass = Pass::kBackward;
+    graph_.tensors[w.diff].life = Life::kIteration;
+    std::rotate(last, update, update + 1);
+    any = true;
+  }
+  return any;
+}
+
 /// As a solver does: the gradients of the weights start from zero.
 void NetBuilder::ClearDiffs() {
   std::vector<Op> clear;

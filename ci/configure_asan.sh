@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the build folder for the address and undefined behaviour sanitizers, which ci/test_asan.sh and ci/fuzz.sh share.
-# Uses clang if it is installed: it takes half of GCC's time, and has libFuzzer. Usage: ci/configure_asan.sh
-# BUILD_FOLDER
+# Uses clang if it is installed: it takes half of GCC's time, and has libFuzzer.
+# Usage: ci/configure_asan.sh BUILD_FOLDER
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 

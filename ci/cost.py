@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Prints the time that building and testing take, by target and by label, from the logs of ninja and ctest.
 
-  ci/cost.py build build-tsan build-asan     prints the tables ci/cost.py --limits=ci/cost.json build     also fails if
-  a folder exceeds its limit by 10 % ci/cost.py --write=ci/cost.json build      writes limits: the present times
+  ci/cost.py build build-tsan build-asan     prints the tables
+  ci/cost.py --limits=ci/cost.json build     also fails if a folder exceeds its limit by 10 %
+  ci/cost.py --write=ci/cost.json build      writes limits: the present times
 
 Seconds are sums over jobs; if there are as many jobs as cores, they are processor seconds. As machines differ, limits
 are in units of the time to compile caffe.pb.cc: in the first folder's build, or now on each core, whichever is longer.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fuzzes every reader of untrusted bytes, under the address and undefined behaviour sanitizers. Usage: ci/fuzz.sh
-# [MINUTES] [TARGET...]: MINUTES (default 10; 10s is ten seconds) for each TARGET (default all).
+# Fuzzes every reader of untrusted bytes, under the address and undefined behaviour sanitizers.
+# Usage: ci/fuzz.sh [MINUTES] [TARGET...]: MINUTES (default 10; 10s is ten seconds) for each TARGET (default all).
 #        ci/fuzz.sh build: only compiles.
 # BUILD names the build folder (default: build-asan, that of ci/test_asan.sh); its folder corpus keeps the interesting
 # inputs of each target. SEED is the random seed (default: a new one each time; it is in build-asan/TARGET.log). An

@@ -1,15 +1,16 @@
 #!/bin/sh
 # Runs everything that CI leaves out or samples. Takes hours on two cores. Goes on after failures, and lists them at the
-# end. Usage: ci/nightly.sh [PART...]: only these parts (default: all, in this order). commit   the commit tier, after
-# the build that the first four parts use nightly  the nightly tier: all of what the commit tier samples, on every
-# device
+# end.
+# Usage: ci/nightly.sh [PART...]: only these parts (default: all, in this order).
+#   commit   the commit tier, after the build that the first four parts use
+#   nightly  the nightly tier: all of what the commit tier samples, on every device
 #   zoo      the small models of the zoo, trained, and the large ones
-# long     random tests with EXAMPLES (100) new examples each night
+#   long     random tests with EXAMPLES (100) new examples each night
 #   asan     the whole suite and the fake GPU's kernels under the address and undefined behaviour sanitizers
 #   tsan     the tests of threads under the thread sanitizer
 #   cuda     every test, program and example, compiled for a GPU
-# fuzz     FUZZ (30) minutes of fuzzing for each reader of untrusted bytes BUILD names the build folder of the first
-# four (default: build).
+#   fuzz     FUZZ (30) minutes of fuzzing for each reader of untrusted bytes
+# BUILD names the build folder of the first four (default: build).
 set -u
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Builds with the address and undefined behaviour sanitizers, in a separate folder, and runs tests. Usage:
-# ci/test_asan.sh [BUILD_FOLDER] [TEST...] Without TESTs: the tests of code that reads untrusted bytes, owns memory,
-# executes plans, or continues after an error, and of the programs as users start them. fake_gpu: the tests of kernels,
-# layers and training that run on the fake GPU, with a GPU's blocks and threads. all: the whole suite except test_files
-# and long searches of plans; it takes twice as long to compile.
+# Builds with the address and undefined behaviour sanitizers, in a separate folder, and runs tests.
+# Usage: ci/test_asan.sh [BUILD_FOLDER] [TEST...]
+# Without TESTs: the tests of code that reads untrusted bytes, owns memory, executes plans, or continues after an error,
+# and of the programs as users start them. fake_gpu: the tests of kernels, layers and training that run on the fake GPU,
+# with a GPU's blocks and threads. all: the whole suite except test_files and long searches of plans; it takes twice as
+# long to compile.
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # In a CPU-only build, compiles the additional files of a build for GPUs (the target cuda): all kernels with nvcc,
 # libcaffe with the backend for GPUs, and the programs that differ. Everything else is compiled once for both. Checks
-# the compiled kernels (check_kernels.py), and runs the tests that need no GPU. Needs nvcc, and says so if it is
-# missing. Usage: ci/test_cuda.sh [BUILD_FOLDER]     (default: build; it is configured and built if it does not exist)
+# the compiled kernels (check_kernels.py), and runs the tests that need no GPU. Needs nvcc, and says so if it is missing.
+# Usage: ci/test_cuda.sh [BUILD_FOLDER]     (default: build; it is configured and built if it does not exist)
 #        ci/test_cuda.sh all                configures and compiles all of a build for GPUs, in build-cuda
 # For one architecture: CUDA_ARCH (default: 75). The output of nvcc is in the build folder's cuda.log.
 set -eu

@@ -2,8 +2,9 @@
 """Checks and measures the program on a GPU, piece by piece, and collects the results in a JSON file and a Markdown
 table.
 
-  tools/gpu/gpu_check.sh --quick --out=results    what matters most, within nine minutes tools/gpu/gpu_check.sh
-  all pieces tools/gpu/gpu_check.sh --only=tests,bits        some of them; results of the others in the file stay
+  tools/gpu/gpu_check.sh --quick --out=results    what matters most, within nine minutes
+  tools/gpu/gpu_check.sh                          all pieces
+  tools/gpu/gpu_check.sh --only=tests,bits        some of them; results of the others in the file stay
   tools/gpu/gpu_check.sh --only=resnet50_b32 --gpu=1 --out=results/h200.json
 
 Pieces: versions (of driver, CUDA and its libraries), copies (bandwidth to pinned memory: up, down, both ways at once),

@@ -44,7 +44,7 @@ constexpr int kCapacities = 50;
 constexpr int kCapacitiesForBytes = 100;
 /// In a budget below so many floors, plans with state off the device are tried, too, even if all
 /// state fits.
-constexpr double kTightBudget = 2.0;
+constexpr double kTightBudget = 1.3;
 /// A sweep ends after so many capacities in a row without a faster candidate.
 constexpr int kPatience = 10;
 /// If a sweep can afford only a few candidates and none of them fits, it tries so many more

@@ -70,6 +70,14 @@ class Draw(unittest.TestCase):
         self.assertEqual([(2, 7)], sorted((found[0][0], found[-1][1]) for found in boxes(drawn, host=True).values()))
         self.assertEqual({}, boxes(drawn, "idle"))
 
+    def test_every_role_has_a_colour(self):
+        with open(self.draw()) as file:
+            picture = file.read()
+        roles = {look.split()[0] for look in re.findall(r'<rect[^>]* class="([^"]+)"', picture)}
+        self.assertIn("workspace", roles)
+        for role in roles:
+            self.assertRegex(picture, rf"\.picture \.{role}\b[^}}]*fill:")
+
     def test_draws_the_resident_part_of_a_partly_evicted_tensor(self):
         def stays_of_x(steps, device):
             write("graph.txt", test_verify_parts.GRAPH)

@@ -40,7 +40,7 @@ constexpr char kStyle[] = R"(
 .picture .activation,.picture .series5{fill:#e69f00;color:#e69f00}
 .picture .activation_gradient,.picture .series6{fill:#009e73;color:#009e73}
 .picture .saved,.picture .series7{fill:#cc79a7;color:#cc79a7}
-.picture .algorithm,.picture .series8{fill:#d55e00;color:#d55e00}
+.picture .workspace,.picture .series8{fill:#d55e00;color:#d55e00}
 .picture .stroke{fill:none;stroke:currentColor;stroke-width:1.5}
 @media (prefers-color-scheme:dark){
 .picture text{fill:#9198a1}

@@ -103,9 +103,9 @@ class Solver {
 
   /// Plans the memory of the train net and the test nets, by the `placement` fields of the net and
   /// of the solver; the solver's win field by field. If the budget allows it, test nets get memory
-  /// of their own beside the train net's plan. Otherwise they run, between iterations, in the train
-  /// net's memory that holds nothing then. Step and Solve call Place if nobody has, and abort if it
-  /// fails. Returns kDoesNotFit if the budget is too small.
+  /// of their own beside the train net's plan. Otherwise they run between iterations, in memory
+  /// that the train net does not use at that time. Step and Solve call Place unless it has been
+  /// called already, and abort if it fails. Returns kDoesNotFit if the budget is too small.
   ///
   /// If the strategy uses costs, the plan moves or recomputes something, and `deterministic` is not
   /// set, the first few iterations of training are measured. Then everything is placed again, once,

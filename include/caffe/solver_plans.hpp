@@ -32,8 +32,6 @@ struct SolverGraphs {
   std::optional<layrub::Graph> updating = {};
   std::string why_gradients_stay = {};
 
-  /// The graph of the smallest plan of all strategies.
-  const layrub::Graph& smallest() const { return updating ? *updating : train; }
   /// The graph that a plan of the train net is for.
   const layrub::Graph& of(const SizedPlan& plan) const {
     return plan.transient_gradients ? updating.value() : train;

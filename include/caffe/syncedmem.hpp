@@ -75,8 +75,8 @@ class SyncedMemory {
 
   /// Sets the value to zero. The bytes are zeroed when an address is next requested.
   void SetZero();
-  /// Whether SetZero was called and nobody has requested a mutable address since. If true, the
-  /// bytes will not be zeroed: the caller must write the whole value, at the address that it
+  /// Cancels the zeroing that SetZero has asked for, if it has not been done yet. Returns true if
+  /// there was such a request. The caller must then write the whole value, at the address that it
   /// requests next.
   bool TakeZero();
 

@@ -10,8 +10,8 @@ import tempfile
 class Plan(dict):
     """The numbers of a plan, by the keys of `layrub plan --format=json` (docs/will-it-fit.md): bytes and seconds.
 
-    graph_text and plan_text are the plan itself (docs/plan-format.md). A notebook shows it as a picture of which bytes
-    hold which tensor during an iteration."""
+    graph_text and plan_text hold the graph and the steps of the plan (docs/plan-format.md). In a notebook, a plan is
+    displayed as a picture. The picture shows the address of each tensor over an iteration."""
 
     def __init__(self, numbers, graph_text, plan_text):
         super().__init__(numbers)

@@ -140,7 +140,9 @@ bool Comparison::anything_fits() const {
 Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs& graphs,
                                      const PlacementOptions& options,
                                      const std::vector<int64_t>& budgets) {
-  const Graph& graph = graphs.smallest();
+  PlacementOptions best = options;  // bounds are those of all strategies
+  best.strategy = PlacementOptions().strategy;
+  const Graph& graph = SmallestGraph(graphs, best);
   std::optional<tools::Progress> progress;
   StrategyPlans strategies(graphs, options);
   progress.emplace("smallest budgets", layrub::StrategyNames().size());
@@ -152,7 +154,7 @@ Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs&
   made.net = net;
   made.machine = options.machine.name;
   made.floor_bytes = std::max<int64_t>(layrub::FloorBytes(graph), 1);
-  made.state_floor_bytes = std::max<int64_t>(LeastBytes(graphs, options), 1);
+  made.state_floor_bytes = std::max<int64_t>(LeastBytes(graphs, best), 1);
   made.keep_bytes = keep.value().device_bytes;
   made.keep_seconds = Simulate(graphs.train, *keep.value().train.plan, options.machine).seconds;
   if (budgets.empty() && options.budget.device != kUnlimited)

@@ -87,8 +87,8 @@ void WriteProtoToBinaryFile(
 // Images and database records. If they cannot read, these functions log an error and return false
 // or an empty image.
 
-/// Reads a whole file of at most 2 GiB. A pipe is read to its end; a pipe that nobody writes to is
-/// an error.
+/// Reads a whole file of at most 2 GiB, or a pipe to its end. Fails if no process has opened the
+/// pipe for writing.
 bool ReadFileToString(const string& filename, string* contents);
 
 /// Copies the bytes of a file, still encoded, into `datum`.

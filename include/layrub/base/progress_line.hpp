@@ -40,8 +40,8 @@ class ProgressLine {
 /// infinite, NaN or more than 1e9 seconds.
 std::string FormatTimeLeft(double seconds);
 
-/// Formats the progress of work in `total` equal parts, `done` of which took `seconds`: "12 of 100,
-/// 4.1/s, 21s left". With a total of 0 (unknown): "12, 4.1/s".
+/// Formats progress: `done` of `total` equal parts are finished, after `seconds`. The result is
+/// like "12 of 100, 4.1/s, 21s left". If `total` is 0, which means unknown, it is like "12, 4.1/s".
 std::string FormatProgress(int64_t done, int64_t total, double seconds);
 
 }  // namespace layrub

@@ -132,7 +132,8 @@ void BilinearFiller<Dtype>::Fill(Blob<Dtype>* blob) {
 
 namespace {
 
-/// For nets whose contents nobody will read. Rejects what the filler of its type would reject.
+/// Makes the checks of the filler of its type, but writes no values. It is used if only the shapes
+/// of a net are needed.
 template <typename Dtype>
 class UntouchedFiller : public Filler<Dtype> {
  public:

@@ -19,44 +19,32 @@ using layrub::Variant;
 
 namespace {
 
-bool Has(const std::vector<TensorId>& tensors, TensorId tensor) {
-  return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end();
-}
-
-bool Touches(const Op& op, TensorId tensor) {
-  return std::any_of(op.variants.begin(), op.variants.end(), [tensor](const Variant& variant) {
-    return Has(variant.reads, tensor) || Has(variant.writes, tensor);
-  });
-}
-
-/// Returns the last operation that touches `parameter` or `gradient`, if `gradient` can live from
-/// the first operation that touches it, in the backward pass, to there. Otherwise returns kNone.
-OpId LastUse(const layrub::Graph& graph, TensorId parameter, TensorId gradient, OpId* first) {
-  OpId last = kNone;
-  *first = kNone;
-  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
-    const Op& op = graph.ops[o];
-    if (op.kind == OpKind::kUpdate) continue;
-    const bool touches_gradient = Touches(op, gradient);
-    if (touches_gradient && op.pass == Pass::kForward) return kNone;
-    if (touches_gradient && *first == kNone) *first = o;
-    if (touches_gradient || Touches(op, parameter)) last = o;
+/// By tensor, the first and the last operation that touches it, updates left out; kNone for none.
+struct Touches {
+  explicit Touches(const layrub::Graph& graph)
+      : first(graph.tensors.size(), kNone), last(graph.tensors.size(), kNone) {
+    for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
+      if (graph.ops[o].kind == OpKind::kUpdate) continue;
+      for (const Variant& variant : graph.ops[o].variants) {
+        for (const auto* tensors : {&variant.reads, &variant.writes}) {
+          for (const TensorId t : *tensors) {
+            if (first[t] == kNone) first[t] = o;
+            last[t] = o;
+          }
+        }
+      }
+    }
   }
-  if (*first == kNone) return kNone;
-  const std::vector<Variant>& variants = graph.ops[*first].variants;
-  const bool written = std::all_of(variants.begin(), variants.end(), [&](const Variant& variant) {
-    return Has(variant.writes, gradient);
-  });
-  return written ? last : kNone;
-}
-
-}  // namespace
+  std::vector<OpId> first, last;
+};
 
 /// Where each device has a part of the gradient: the numbers that it receives to have the sum.
-static double NumbersReceived(const layrub::Layout& layout) {
+double NumbersReceived(const layrub::Layout& layout) {
   const layrub::Layout part = layout.OfGradient();
   return static_cast<double>(MaxReceived(part, part.Summed()));
 }
+
+}  // namespace
 
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::AddUpdates(int histories) {
@@ -98,20 +86,26 @@ void NetGraphBuilder<Dtype>::UpdateWithinBackward() {
   const auto count = static_cast<OpId>(graph.ops.size());
   std::vector<std::vector<OpId>> behind(count);  // by operation: the updates that follow it
   std::vector<bool> moved(count);
+  const Touches touches(graph);
   for (OpId o = 0; o < count; ++o) {
     if (graph.ops[o].kind != OpKind::kUpdate) continue;
     const size_t param = out_.op_owner[o];
     const TensorId gradient = out_.param_diff[param];
-    OpId first = kNone;
-    const OpId last = LastUse(graph, out_.param_data[param], gradient, &first);
-    if (last == kNone) continue;
+    const OpId first = touches.first[gradient];
+    if (first == kNone || graph.ops[first].pass == Pass::kForward) continue;
+    std::vector<Variant>& variants = graph.ops[first].variants;
+    const bool written = std::all_of(variants.begin(), variants.end(), [&](const auto& variant) {
+      return std::count(variant.writes.begin(), variant.writes.end(), gradient) > 0;
+    });
+    if (!written) continue;
+    const OpId last = std::max(touches.last[gradient], touches.last[out_.param_data[param]]);
     behind[last].push_back(o);
     moved[o] = true;
     graph.ops[o].pass = Pass::kBackward;
     graph.tensors[gradient].life = Life::kIteration;
     out_.transient_gradients.push_back(gradient);
     // The gradient is marked as zero when the pass begins: the first operation overwrites it.
-    for (Variant& variant : graph.ops[first].variants) std::erase(variant.reads, gradient);
+    for (Variant& variant : variants) std::erase(variant.reads, gradient);
   }
   std::vector<OpId> order;
   for (OpId o = 0; o < count; ++o) {

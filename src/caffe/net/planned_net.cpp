@@ -275,11 +275,10 @@ void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
 /// only read gradients, so it cannot do that.
 template <typename Dtype>
 void PlannedNet<Dtype>::WriteZeroGradients() {
-  const auto& transient = memory_->net.transient_gradients;
   for (Blob<Dtype>* param : net_->learnable_params_) {
     const Binding* const binding = param->diff()->binding();
     if (binding == nullptr || !binding->zero) continue;
-    if (std::count(transient.begin(), transient.end(), binding->tensor) > 0) continue;
+    if (!memory_->net.graph.tensors[binding->tensor].is_state()) continue;
     MutableDiff(DeviceContext::Current(), param);
   }
 }

@@ -140,8 +140,7 @@ bool Comparison::anything_fits() const {
 Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs& graphs,
                                      const PlacementOptions& options,
                                      const std::vector<int64_t>& budgets) {
-  PlacementOptions best = options;  // bounds are those of all strategies
-  best.strategy = PlacementOptions().strategy;
+  const PlacementOptions best = WithAnyStrategy(options);
   const Graph& graph = SmallestGraph(graphs, best);
   std::optional<tools::Progress> progress;
   StrategyPlans strategies(graphs, options);

@@ -102,9 +102,10 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   PlanReport report;
   report.options = options;
   report.why_gradients_stay = graphs.why_gradients_stay;
-  const Graph& smallest_graph = SmallestGraph(graphs, options);
+  const PlacementOptions best = WithAnyStrategy(options);
+  const Graph& smallest_graph = SmallestGraph(graphs, best);
   report.floor_bytes = layrub::FloorBytes(smallest_graph);
-  report.state_floor_bytes = LeastBytes(graphs, options);
+  report.state_floor_bytes = LeastBytes(graphs, best);
   std::future<double> floor_seconds = std::async(kAsyncIfPossible, [&] {
     return TimeFloor(smallest_graph, OffloadRates(options.machine, options.budget),
                      options.budget.device, report.state_floor_bytes < report.floor_bytes);

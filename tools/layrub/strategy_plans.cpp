@@ -14,6 +14,11 @@ bool Within(const layrub::Budget& budget, const SolverPlans& plans) {
   return plans.device_bytes <= budget.device && FitsOffDevice(*plans.train.plan, budget);
 }
 
+PlacementOptions WithAnyStrategy(PlacementOptions options) {
+  options.strategy = PlacementOptions().strategy;
+  return options;
+}
+
 void StrategyPlans::BeginSmallest(const std::string& strategy) {
   begun_.emplace(strategy, std::async(kAsyncIfPossible, [this, strategy] {
                    return SmallestPlans(graphs_, For(strategy));

@@ -20,6 +20,10 @@ inline constexpr auto kAsyncIfPossible = std::launch::async | std::launch::defer
 /// Whether the plans exceed neither the device nor the host budget.
 bool Within(const layrub::Budget& budget, const caffe::SolverPlans& plans);
 
+/// `options` with the default strategy, for the bounds of all strategies: no plan of any strategy
+/// has a lower floor.
+caffe::PlacementOptions WithAnyStrategy(caffe::PlacementOptions options);
+
 /// Plans of all strategies for the same nets. The plan of a strategy that does not use its budget
 /// is made only once. Graphs and options must outlive the object.
 class StrategyPlans {

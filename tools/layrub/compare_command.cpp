@@ -8,6 +8,9 @@
 #include "layrub/comparison.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/machine_file.hpp"
+#include "layrub/partition_comparison.hpp"
+#include "layrub/partitioned_nets.hpp"
+#include "layrub/placement/cost/shared_link.hpp"
 #include "layrub/planned_nets.hpp"
 
 namespace layrub_tool {
@@ -38,6 +41,16 @@ std::string PictureOfFlag() {
   return path;
 }
 
+/// Prints the comparison, and draws it if `picture` is a path. Returns the exit code.
+template <typename Comparison>
+int Show(const layrub::Result<Comparison>& made, const std::string& picture) {
+  if (!made.ok()) return ExitCode(made.status());
+  const Comparison& comparison = made.value();
+  std::cout << (FLAGS_format == "json" ? ToJson(comparison) : ToText(comparison));
+  if (!picture.empty()) WriteFile(picture, ToSvg(comparison));
+  return comparison.anything_fits() ? kSuccess : kDoesNotFit;
+}
+
 }  // namespace
 
 int RunCompare(const std::vector<std::string>&) {
@@ -50,16 +63,16 @@ int RunCompare(const std::vector<std::string>&) {
   if (!options.ok()) return ExitCode(options.status());
   ApplyMachineFlags(&options.value());
   const std::string picture = PictureOfFlag();
+  if (PartitionFlagGiven()) {
+    const layrub::Machine alone = options.value().machine;
+    options.value().machine = layrub::ShareLink(alone, FLAGS_devices);
+    return Show(ComparePartitions(nets, options.value(), alone, budgets), picture);
+  }
   const layrub::Result<caffe::SolverGraphs> graphs = BuildGraphs(nets, options.value());
   if (!graphs.ok()) return ExitCode(graphs.status());
   WarnIfProfileLacksOperations(graphs.value().train, options.value().machine);
-  const layrub::Result<Comparison> made =
-      CompareStrategies(NetName(nets.net), graphs.value(), options.value(), budgets);
-  if (!made.ok()) return ExitCode(made.status());
-  const Comparison& comparison = made.value();
-  std::cout << (FLAGS_format == "json" ? ToJson(comparison) : ToText(comparison));
-  if (!picture.empty()) WriteFile(picture, ToSvg(comparison));
-  return comparison.anything_fits() ? kSuccess : kDoesNotFit;
+  return Show(CompareStrategies(NetName(nets.net), graphs.value(), options.value(), budgets),
+              picture);
 }
 
 }  // namespace layrub_tool

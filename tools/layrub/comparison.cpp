@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "layrub/base/bytes.hpp"
@@ -20,8 +19,6 @@ using layrub::Graph;
 using layrub::Result;
 
 namespace {
-
-constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
 /// Budgets for a strategy that uses its budget, as multiples of the floor. Its smallest budget and
 /// what keep takes are added.
@@ -63,48 +60,11 @@ std::vector<ComparedPlan> Wanted(const PlacementOptions& options,
     for (const int64_t budget : tried) {
       ComparedPlan plan;
       plan.strategy = strategy;
-      if (budget != kUnlimited) plan.budget_bytes = budget;
+      plan.budget_bytes = LimitOf(budget);
       wanted.push_back(plan);
     }
   }
   return wanted;
-}
-
-/// Whether PlanNets may find a plan. If not, the caller skips it, as its error message takes long.
-bool MayFit(const std::string& strategy, const layrub::Budget& budget, int64_t least,
-            StrategyPlans* strategies) {
-  if (strategies->CanFit(strategy, budget)) return true;
-  // A strategy that searches may find a smaller plan when it knows the budget. Others may take less
-  // of the host if they get more of the device.
-  if (layrub::UsesCosts(strategy)) return budget.device >= least;
-  const Result<SolverPlans>& smallest = strategies->Smallest(strategy);
-  return layrub::UsesBudget(strategy) && smallest.ok() &&
-         smallest.value().device_bytes <= budget.device;
-}
-
-void MakePlan(const SolverGraphs& graphs, const PlacementOptions& options, int64_t least,
-              StrategyPlans* strategies, ComparedPlan* made) {
-  layrub::Budget budget = options.budget;
-  if (made->budget_bytes) budget.device = *made->budget_bytes;
-  Result<SolverPlans> plans = layrub::Status::DoesNotFit("");
-  if (MayFit(made->strategy, budget, least, strategies))
-    plans = strategies->WithinBudget(made->strategy, budget);
-  made->fits = plans.ok();
-  if (!made->fits) {
-    made->smallest_bytes = strategies->SmallestBytes(made->strategy);
-    return;
-  }
-  const layrub::Plan& plan = *plans.value().train.plan;
-  const Graph& graph = graphs.of(plans.value().train);
-  made->device_bytes = plans.value().device_bytes;
-  made->host_bytes = plan.host_bytes;
-  made->spill_bytes = plan.spill_bytes;
-  made->seconds = Simulate(graph, plan, options.machine).seconds;
-  for (const layrub::Step& step : plan.steps) {
-    if (layrub::IsOffload(step) || layrub::IsPrefetch(step))
-      made->traffic_bytes += layrub::CopiedBytes(graph, step);
-    if (step.recompute) ++made->recomputed_ops;
-  }
 }
 
 /// Removes the entries in which a larger budget gives the same plan.
@@ -156,12 +116,11 @@ Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs&
   made.state_floor_bytes = std::max<int64_t>(LeastBytes(graphs, best), 1);
   made.keep_bytes = keep.value().device_bytes;
   made.keep_seconds = Simulate(graphs.train, *keep.value().train.plan, options.machine).seconds;
-  if (budgets.empty() && options.budget.device != kUnlimited)
-    made.limit_bytes = options.budget.device;
+  if (budgets.empty()) made.limit_bytes = LimitOf(options.budget.device);
   made.plans = Wanted(options, budgets, made, &strategies);
   progress.emplace("plans", made.plans.size());
   layrub::InParallel(made.plans.size(), [&](size_t i) {
-    MakePlan(graphs, options, made.state_floor_bytes, &strategies, &made.plans[i]);
+    MakeComparedPlan(graphs, options, &strategies, &made.plans[i]);
     progress->Add();
   });
   if (budgets.empty()) DropRepeated(&made.plans);

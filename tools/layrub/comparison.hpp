@@ -8,24 +8,9 @@
 
 #include "caffe/solver_plans.hpp"
 #include "layrub/base/status.hpp"
+#include "layrub/compared_plan.hpp"
 
 namespace layrub_tool {
-
-/// The plan of a strategy within a budget. `seconds` is one iteration by the cost model.
-struct ComparedPlan {
-  std::string strategy;
-  std::optional<int64_t> budget_bytes;  ///< none: there is no limit
-  bool fits = false;
-  // If it fits:
-  int64_t device_bytes = 0;  ///< of the train net and the test nets
-  int64_t host_bytes = 0;
-  int64_t spill_bytes = 0;
-  double seconds = 0;
-  int64_t traffic_bytes = 0;  ///< copied off the device and back
-  int recomputed_ops = 0;     ///< operations that run again
-  /// If it does not fit: the smallest budget known to suffice; none if no such budget is known.
-  std::optional<int64_t> smallest_bytes;
-};
 
 /// No plan of an iteration within `budget_bytes` takes less than `seconds`.
 struct FloorPoint {

@@ -1,5 +1,4 @@
 // What `layrub compare` prints.
-#include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -14,37 +13,19 @@ using layrub::FormatBytes;
 
 namespace {
 
-using Cells = std::vector<std::string>;
-
-void Line(std::ostream& out, const Cells& cells) {
-  constexpr int kWidths[] = {13, 13, 13, 9, 8, 13, 6};
-  std::ostringstream line;
-  line << "  " << std::left << std::setw(14) << cells[0] << std::right;
-  for (size_t i = 1; i + 1 < cells.size(); ++i) line << std::setw(kWidths[i - 1]) << cells[i];
-  out << line.str() << "  " << cells.back() << "\n";
-}
-
-std::string BytesOrDash(int64_t bytes) { return bytes == 0 ? "-" : FormatBytes(bytes); }
-
-/// "1 GiB + 3 GiB": host memory and spill file.
-std::string OffDevice(const ComparedPlan& plan) {
-  if (plan.spill_bytes == 0) return BytesOrDash(plan.host_bytes);
-  return (plan.host_bytes > 0 ? FormatBytes(plan.host_bytes) + " + " : "file ") +
-         FormatBytes(plan.spill_bytes);
-}
+const std::vector<int> kWidths = {14, 13, 13, 13, 9, 8, 13, 6};
 
 void Row(std::ostream& out, const Comparison& comparison, const ComparedPlan& plan) {
   const std::string budget = plan.budget_bytes ? FormatBytes(*plan.budget_bytes) : "-";
   if (!plan.fits) {
-    Line(out, {plan.strategy, budget, "-", "-", "-", "-", "-", "-",
-               plan.smallest_bytes ? "needs " + FormatBytes(*plan.smallest_bytes)
-                                   : "needs more of the host"});
+    WriteRow(out, kWidths, {plan.strategy, budget, "-", "-", "-", "-", "-", "-", Verdict(plan)});
     return;
   }
-  Line(out, {plan.strategy, budget, FormatBytes(plan.device_bytes), OffDevice(plan),
-             FormatSeconds(plan.seconds), Fixed(plan.seconds / comparison.keep_seconds, 2),
-             BytesOrDash(plan.traffic_bytes),
-             plan.recomputed_ops == 0 ? "-" : std::to_string(plan.recomputed_ops), "fits"});
+  WriteRow(out, kWidths,
+           {plan.strategy, budget, FormatBytes(plan.device_bytes), OffDevice(plan),
+            FormatSeconds(plan.seconds), Fixed(plan.seconds / comparison.keep_seconds, 2),
+            BytesOrDash(plan.traffic_bytes),
+            plan.recomputed_ops == 0 ? "-" : std::to_string(plan.recomputed_ops), Verdict(plan)});
 }
 
 /// If nothing fits: which budget would.
@@ -74,8 +55,9 @@ std::string ToText(const Comparison& comparison) {
   if (comparison.limit_bytes)
     out << " The device has " << FormatBytes(*comparison.limit_bytes) << ".";
   out << "\n" << WhatWouldFit(comparison) << "\n";
-  Line(out,
-       {"strategy", "budget", "device", "host", "time", "x keep", "traffic", "again", "verdict"});
+  WriteRow(
+      out, kWidths,
+      {"strategy", "budget", "device", "host", "time", "x keep", "traffic", "again", "verdict"});
   for (const ComparedPlan& plan : comparison.plans) Row(out, comparison, plan);
   return out.str();
 }

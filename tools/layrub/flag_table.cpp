@@ -70,6 +70,11 @@ const std::vector<FlagRow>& FlagTable() {
       {"plan compare", "--cpu_solvers=N", "plan for one of N solvers that train together"},
       {"plan", "--devices=N",
        "divide the net among N devices, 2, 4, 8 and so on, and plan for each of them"},
+      {"compare", "--devices=N",
+       "compare the ways to divide the net among N devices, 2, 4, 8 and so on, instead of "
+       "strategies"},
+      {"compare", "--partition=NAME[,NAME]",
+       "with --devices, only these ways: auto, tofu, data, chop, rows (layrub plan --help)"},
       {"train", "--partition=NAME",
        "divide the net among the processes that mpirun starts, so that each needs a part of the "
        "memory: auto, the fastest partition that is found; tofu, the one with the fewest bytes "

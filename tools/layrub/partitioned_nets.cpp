@@ -41,44 +41,27 @@ NetAxes AxesOfNet(const NetParameter& net, const Machine& machine) {
   return caffe::AxesOf(filtered, ShapesOf(net), machine);
 }
 
-/// The searches that the partition `name` tries. `auto` and `tofu` try several: levels are searched
-/// one after the other, so a more constrained search may find a better partition of all levels.
-std::vector<SearchGoal> WishesOf(const std::string& name, const Network& network,
-                                 const Machine& machine) {
-  SearchGoal tofu;
-  tofu.cut_all = true;
-  SearchGoal data = tofu;
-  data.allows = [&network](int, int op, int axis) {
-    return NameOf(network.operations[op], axis) == "item";
-  };
-  if (name == "data") return {data};
-  SearchGoal chop = tofu;
-  chop.same_on_all_levels = true;
-  if (name == "chop") return {chop};
-  SearchGoal rows = tofu;
-  rows.greedy = true;
-  rows.allows_home = [](int, int, layrub::Level level) { return level == layrub::Cut(0); };
-  if (name == "rows") return {rows};
-  if (name == "tofu") return {tofu, chop, rows};
-  // Minimise time, without and with the time of moving a device's bytes to the host and back.
-  SearchGoal fast;
-  fast.per_byte = 1 / machine.device_link;
-  fast.per_second = 1;
-  SearchGoal small = fast;
-  small.per_resident = 1 / machine.link_down + 1 / machine.link_up;
-  return {fast, small, tofu, data};
-}
-
-WantedNets Divided(const WantedNets& nets, const NetAxes& axes, const Partition& partition,
-                   const Machine& machine) {
-  WantedNets local = nets;
-  local.net = caffe::LocalNet(axes, partition);
-  for (NetParameter& test : local.tests) {
-    const NetAxes of_test = AxesOfNet(test, machine);
-    test = caffe::LocalNet(of_test, caffe::PartitionLike(of_test, axes, partition));
+/// The searches that are tried. Levels are searched one after the other, so a more constrained
+/// search may find a better partition of all levels.
+struct Goals {
+  Goals(const Network& network, const Machine& machine) {
+    tofu.cut_all = true;
+    data = chop = rows = tofu;
+    data.allows = [&network](int, int op, int axis) {
+      return NameOf(network.operations[op], axis) == "item";
+    };
+    chop.same_on_all_levels = true;
+    rows.greedy = true;
+    rows.allows_home = [](int, int, layrub::Level level) { return level == layrub::Cut(0); };
+    fast.per_byte = 1 / machine.device_link;
+    fast.per_second = 1;
+    small = fast;
+    small.per_resident = 1 / machine.link_down + 1 / machine.link_up;
   }
-  return local;
-}
+  SearchGoal tofu, data, chop, rows;
+  SearchGoal fast;   ///< least time
+  SearchGoal small;  ///< least time if a device's bytes move to the host and back
+};
 
 /// The predicted time of an iteration of `nets`; none if they do not fit the budget.
 std::optional<double> SecondsOf(const WantedNets& nets, const PlacementOptions& options) {
@@ -100,15 +83,6 @@ int LevelsFlag() {
   return levels;
 }
 
-std::string PartitionFlag() {
-  const std::string name = FLAGS_partition.empty() ? "auto" : FLAGS_partition;
-  const std::vector<std::string> names = PartitionNames();
-  if (std::find(names.begin(), names.end(), name) != names.end()) return name;
-  std::string list;
-  for (const std::string& each : names) list += (list.empty() ? "" : ", ") + each;
-  Fail("--partition=" + name + ": there is no such partition; there are " + list + ".");
-}
-
 }  // namespace
 
 bool PartitionFlagGiven() {
@@ -119,34 +93,74 @@ bool PartitionFlagGiven() {
 
 std::vector<std::string> PartitionNames() { return {"auto", "tofu", "data", "chop", "rows"}; }
 
-PartitionedNets PartitionOfFlags(const WantedNets& nets, const PlacementOptions& options,
-                                 const Machine& alone) {
-  const int levels = LevelsFlag();
-  const std::string name = PartitionFlag();
-  const Activity activity("dividing the net among " + std::to_string(FLAGS_devices) + " devices");
-  PartitionedNets result;
-  result.name = name;
-  result.devices = FLAGS_devices;
-  const std::clock_t begin = std::clock();
-  result.axes = AxesOfNet(nets.net, options.machine);
+void CheckPartitionName(const std::string& name) {
+  const std::vector<std::string> names = PartitionNames();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  std::string list;
+  for (const std::string& each : names) list += (list.empty() ? "" : ", ") + each;
+  Fail("--partition=" + name + ": there is no such partition; there are " + list + ".");
+}
+
+NetDivider::NetDivider(const WantedNets& nets, const Machine& machine)
+    : nets_(nets), machine_(machine), levels_(LevelsFlag()), axes_(AxesOfNet(nets.net, machine)) {}
+
+std::vector<Partition> NetDivider::Candidates(const std::string& name) const {
+  const Goals goals(axes_.network, machine_);
   std::vector<Partition> candidates;
-  for (const SearchGoal& wish : WishesOf(name, result.axes.network, options.machine)) {
-    Partition found = Search(result.axes.network, levels, wish);
+  const auto add = [&](const SearchGoal& goal) {
+    Partition found = Search(axes_.network, levels_, goal);
     if (std::find(candidates.begin(), candidates.end(), found) == candidates.end())
       candidates.push_back(std::move(found));
+  };
+  if (name == "auto") {
+    add(goals.fast);
+    add(goals.small);
   }
-  if (name == "tofu") {
-    const auto bytes = [&](const Partition& partition) {
-      return layrub::partition::BytesReceived(result.axes.network, partition);
-    };
-    candidates = {*std::min_element(
-        candidates.begin(), candidates.end(),
-        [&](const Partition& a, const Partition& b) { return bytes(a) < bytes(b); })};
+  if (name == "auto" || name == "data") add(goals.data);
+  if (name != "data" && name != "rows") add(goals.chop);
+  if (name != "data" && name != "chop") add(goals.rows);
+  if (name == "auto" || name == "tofu") add(goals.tofu);
+  if (name != "tofu") return candidates;
+  const auto bytes = [this](const Partition& partition) {
+    return layrub::partition::BytesReceived(axes_.network, partition);
+  };
+  return {*std::min_element(
+      candidates.begin(), candidates.end(),
+      [&](const Partition& a, const Partition& b) { return bytes(a) < bytes(b); })};
+}
+
+WantedNets NetDivider::Local(const Partition& partition) const {
+  WantedNets local = nets_;
+  local.net = caffe::LocalNet(axes_, partition);
+  for (NetParameter& test : local.tests) {
+    const NetAxes of_test = AxesOfNet(test, machine_);
+    test = caffe::LocalNet(of_test, caffe::PartitionLike(of_test, axes_, partition));
   }
+  return local;
+}
+
+double WholeSeconds(const WantedNets& nets, PlacementOptions options, const Machine& machine) {
+  options.strategy = "keep";
+  options.budget = {};
+  options.machine = machine;
+  return SecondsOf(nets, options).value_or(0);
+}
+
+PartitionedNets PartitionOfFlags(const WantedNets& nets, const PlacementOptions& options,
+                                 const Machine& alone) {
+  PartitionedNets result;
+  result.name = FLAGS_partition.empty() ? "auto" : FLAGS_partition;
+  CheckPartitionName(result.name);
+  result.devices = FLAGS_devices;
+  const Activity activity("dividing the net among " + std::to_string(FLAGS_devices) + " devices");
+  const std::clock_t begin = std::clock();
+  const NetDivider divider(nets, options.machine);
+  result.axes = divider.axes();
+  std::vector<Partition> candidates = divider.Candidates(result.name);
   result.search_seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   std::optional<double> least;
   for (Partition& candidate : candidates) {
-    WantedNets local = Divided(nets, result.axes, candidate, options.machine);
+    WantedNets local = divider.Local(candidate);
     const std::optional<double> seconds =
         candidates.size() == 1 ? std::nullopt : SecondsOf(local, options);
     if (result.partition.levels() > 0 && (!seconds || (least && *least <= *seconds))) continue;
@@ -154,11 +168,7 @@ PartitionedNets PartitionOfFlags(const WantedNets& nets, const PlacementOptions&
     result.local = std::move(local);
     result.partition = std::move(candidate);
   }
-  PlacementOptions keep = options;
-  keep.strategy = "keep";
-  keep.budget = {};
-  keep.machine = alone;
-  result.whole_seconds = SecondsOf(nets, keep).value_or(0);
+  result.whole_seconds = WholeSeconds(nets, options, alone);
   return result;
 }
 
@@ -169,6 +179,18 @@ int64_t BytesReceived(const layrub::Graph& graph, const layrub::Plan& plan) {
       bytes += graph.ops[step.op].variants[step.variant].exchanged;
   }
   return static_cast<int64_t>(bytes);
+}
+
+std::map<std::string, std::string> LayerAxes(const PartitionedNets& nets) {
+  std::map<std::string, std::string> layers;
+  const auto& ops = nets.axes.network.operations;
+  for (size_t o = 0; o < ops.size(); ++o) {
+    std::string axes;
+    for (const std::vector<int>& level : nets.partition.axes)
+      axes += (axes.empty() ? "" : ", ") + NameOf(ops[o], level[o]);
+    layers[ops[o].name] = axes;
+  }
+  return layers;
 }
 
 std::string Heading(const PartitionedNets& nets) {

@@ -2,6 +2,7 @@
 #define TOOLS_LAYRUB_PARTITIONED_NETS_HPP_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,29 @@ struct PartitionedNets {
 bool PartitionFlagGiven();
 /// The values that --partition may have.
 std::vector<std::string> PartitionNames();
+/// Ends the program unless `name` is one of PartitionNames.
+void CheckPartitionName(const std::string& name);
+
+/// Divides nets among the devices of --devices.
+class NetDivider {
+ public:
+  /// `machine`: one of the devices. Its link to the host is shared with the others. `nets` must
+  /// outlive the object. Ends the program if --devices is not a power of two.
+  NetDivider(const WantedNets& nets, const layrub::Machine& machine);
+
+  const caffe::NetAxes& axes() const { return axes_; }
+  /// The partitions from which the partition `name` takes the one with the least predicted time of
+  /// an iteration. Those of `auto` include those of every other name.
+  std::vector<layrub::partition::Partition> Candidates(const std::string& name) const;
+  /// The nets that each device runs.
+  WantedNets Local(const layrub::partition::Partition& partition) const;
+
+ private:
+  const WantedNets& nets_;
+  const layrub::Machine machine_;
+  const int levels_;
+  const caffe::NetAxes axes_;
+};
 
 /// Divides the nets among --devices as --partition says. `auto` is the partition with the least
 /// predicted time of an iteration within the budget of `options`. `alone` is the machine of
@@ -35,8 +59,16 @@ std::vector<std::string> PartitionNames();
 PartitionedNets PartitionOfFlags(const WantedNets& nets, const caffe::PlacementOptions& options,
                                  const layrub::Machine& alone);
 
+/// The predicted time of an iteration of the whole net under strategy keep, on one device of
+/// `machine` without a memory limit.
+double WholeSeconds(const WantedNets& nets, caffe::PlacementOptions options,
+                    const layrub::Machine& machine);
+
 /// The bytes that a device receives from others in an iteration under `plan`.
 int64_t BytesReceived(const layrub::Graph& graph, const layrub::Plan& plan);
+
+/// How each layer of the whole net is divided, by its name: the axes, level by level.
+std::map<std::string, std::string> LayerAxes(const PartitionedNets& nets);
 
 /// The first lines of the report for people.
 std::string Heading(const PartitionedNets& nets);

@@ -30,7 +30,7 @@ std::string TextOf(caffe::NetParameter net) {
 }
 
 void Report(const std::string& net_name, bool with_tests, const layrub::Graph& graph,
-            const PlanReport& report) {
+            const PlanReport& report, const std::optional<PartitionedNets>& divided) {
   ReportInput input;
   input.graph = &graph;
   input.plan = &report.plan();
@@ -47,6 +47,10 @@ void Report(const std::string& net_name, bool with_tests, const layrub::Graph& g
   input.keep_seconds = report.keep_seconds;
   input.predicted = Simulate(graph, report.plan(), report.options.machine);
   input.layers = report.layers;
+  if (divided) {
+    input.division = {divided->devices, divided->name, divided->received, divided->whole_seconds,
+                      LayerAxes(*divided)};
+  }
   WriteReport(FLAGS_report, input);
 }
 
@@ -92,8 +96,8 @@ int RunPlan(const std::vector<std::string>&) {
   const layrub::Graph& graph = graphs.of(report.nets.train);
   if (!FLAGS_dump.empty()) Dump(graph, report.plan());
   if (!FLAGS_dump.empty() && divided) WriteFile(FLAGS_dump + "/net.prototxt", TextOf(nets.net));
-  if (!FLAGS_report.empty()) Report(NetName(nets.net), !nets.tests.empty(), graph, report);
   if (divided) divided->received = BytesReceived(graph, report.plan());
+  if (!FLAGS_report.empty()) Report(NetName(nets.net), !nets.tests.empty(), graph, report, divided);
   if (FLAGS_format == "json") {
     std::cout << ToJson(graph, report, divided ? &*divided : nullptr);
   } else {

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import unittest
+from xml.etree import ElementTree
 
 from command_line import SOURCE, SOLVER, DigitsTest, at_once, run, write
 from test_ranks import RanksTest, mpirun
@@ -58,7 +59,61 @@ class Plans(DigitsTest):
         self.assertEqual(2, run(*PLAN, budget, "--host_memory=0").code)
         self.assertEqual(0, run(*PLAN, budget, "--host_memory=0", "--devices=8").code)
 
+    def test_are_compared_within_the_same_budgets(self):
+        budgets = ("640MiB", "2GiB")
+        compare = ("compare", *PLAN[1:], "--devices=4", "--format=json")
+        found = json.loads(run(*compare, "--device_memory=" + ",".join(budgets)).out)
+        self.assertEqual((4, "k80, 4 on a link", None), (found["devices"], found["machine"], found["limit_bytes"]))
+        rows = {(row["partition"], row["budget_bytes"] >> 20): row for row in found["plans"]}
+        self.assertEqual({(name, size) for name in (*PARTITIONS, "one device") for size in (640, 2048)}, set(rows))
+        for (name, size), row in rows.items():
+            whole = name == "one device"
+            divided = () if whole else ("--devices=4", "--partition=" + name)
+            plan = json.loads(run(*PLAN, *divided, f"--device_memory={size}MiB", "--format=json").out)
+            self.assertEqual("fits", row["verdict"])
+            for key in ("verdict", "total_device_bytes", "host_peak_bytes", "predicted_seconds", "recomputed_ops"):
+                self.assertEqual(plan[key], row[key], (name, size, key))
+            self.assertEqual(0 if whole else plan["received_bytes"], row["received_bytes"])
+            if not whole:
+                self.assertEqual(plan["whole_seconds"], found["whole_seconds"])
+            self.assertLessEqual(rows["auto", size]["predicted_seconds"], row["predicted_seconds"] + (1e9 if whole else 0))
+
+    def test_are_compared_from_the_smallest_budget_to_that_of_keep(self):
+        compare = ("compare", *PLAN[1:], "--devices=2", "--partition=tofu,data")
+        found = json.loads(run(*compare, "--format=json", "--report=folder").out)
+        for name in ("tofu", "data", "one device"):
+            rows = [row for row in found["plans"] if row["partition"] == name]
+            self.assertGreater(len(rows), 2)
+            bytes_ = [row["total_device_bytes"] for row in rows]
+            self.assertEqual(sorted(bytes_), bytes_)
+            seconds = [row["predicted_seconds"] for row in rows]
+            self.assertLess(seconds[-1], 1.02 * min(seconds))
+        self.assertLess(max(row["budget_bytes"] for row in found["plans"]), found["limit_bytes"])
+        picture = ElementTree.parse("folder/compare.svg").getroot()
+        texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertIn("AlexNet, divided among 2 devices", texts)
+        for name in ("tofu", "data", "one device"):
+            self.assertIn(name, texts)
+        told = run(*compare)
+        self.assertEqual(0, told.code)
+        self.assertRegex(told.out, r"AlexNet among 2 devices, one iteration by the model of machine k80, 2 on a link\. One device")
+        self.assertRegex(told.out, r"\n  tofu +[\d.]+ MiB +[\d.]+ MiB +[\d.]+ .iB +[\d.]+ m?s +\d+ % +[\d.]+ MiB .*  fits\n")
+
+    def test_are_compared_and_none_fits(self):
+        told = run("compare", *PLAN[1:], "--devices=2", "--partition=data", "--device_memory=1MiB")
+        self.assertEqual(2, told.code)
+        least = re.search(r"Nothing fits\. The least of all is (.*) with --device_memory=(\d+)\.\n", told.out)
+        divided = () if least[1] == "one device" else ("--devices=2", least[1])
+        self.assertEqual(0, run(*PLAN, *divided, "--device_memory=" + least[2]).code)
+        self.assertRegex(told.out, r"\n  data +1\.0 MiB .* needs [\d.]+ MiB\n")
+
     def test_refuse_invalid_flags(self):
+        for text, *args in (("--partition says how a net is divided: give --devices=N", "--partition=tofu"),
+                            ("--partition=zebra: there is no such partition", "--devices=2", "--partition=tofu,zebra"),
+                            ("--devices=3: a net is divided in halves", "--devices=3")):
+            refused = run("compare", *PLAN[1:], *args)
+            self.assertEqual(1, refused.code)
+            self.assertIn("layrub: " + text, refused.err)
         for text, *args in (("--largest_batch is for one device", "--devices=2", "--largest_batch"), ("--devices=3: a net is divided in halves", "--devices=3"),
                             ("--devices=0: ", "--devices=0"),
                             ("--partition=zebra: there is no such partition; there are auto, tofu,", "--devices=2", "--partition=zebra"),

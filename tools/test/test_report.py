@@ -83,7 +83,7 @@ class Files(Pages):
             self.assertEqual(SVG + "svg", root.tag)
             texts[name] = " | ".join(text.text for text in root.iter(SVG + "text"))
         self.assertIn(f"peak 1.26 MiB at {self.plan['peak_op']}", texts["memory"])
-        for words in ("keep 5.87 MiB ↑", "floor 1.01 MiB", "budget 2 MiB", "backward", "activations"):
+        for words in ("keep 5.87 MiB ↑", "floor 834 KiB", "budget 2 MiB", "backward", "activations"):
             self.assertIn(words, texts["memory"])
         for words in ("hybrid: 1.26 MiB device + 1.87 MiB host", f"fullest at {self.plan['peak_op']}", "copies"):
             self.assertIn(words, texts["map"])
@@ -232,6 +232,25 @@ class Browser(Pages):
         page.evaluate("find = document.getElementById('find'), find.value = 'RES4', find.dispatchEvent(new Event('input'))")
         shown = page.evaluate("[...document.querySelectorAll('tbody tr')].map(row => row.innerText.split('\\t')[0])")
         self.assertEqual({name for name in names if "res4" in name}, set(shown))
+
+    def test_shows_how_the_layers_of_a_divided_net_are_cut(self):
+        done = plan("divided", NET, "--devices=4", "--partition=tofu", "--machine=k80")
+        self.assertEqual("tofu", data("divided")["division"]["partition"])
+        self.open("divided")
+        figures = self.page.evaluate("document.getElementById('figures').innerText")
+        for words in (r"Devices\s+4\s+partition tofu", r"Received\s+\S+ .iB", r"Speed\s+\d+ %"):
+            self.assertRegex(figures, words)
+        column = "[...document.querySelectorAll('thead button')].find(button => button.innerText === 'Divided')"
+        for _ in range(2):
+            self.page.evaluate(column + ".click()")
+        rows = self.page.evaluate("[...document.querySelectorAll('tbody tr')].map(row => row.innerText.split('\\t'))")
+        cuts = [row[-1] for row in rows]
+        self.assertIn("item, item", cuts)
+        self.assertIn("whole, whole", cuts)
+        self.assertGreater(done["received_bytes"], 0)
+        self.open()  # a net that is not divided has no such column
+        self.assertNotIn("Divided", self.page.evaluate("document.querySelector('thead').innerText"))
+        self.assertEqual([], self.page.messages)
 
     def test_zooms_both_pictures_by_dragging_and_back_by_a_double_click(self):
         self.open()

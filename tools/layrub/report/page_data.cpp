@@ -145,8 +145,23 @@ std::vector<double> ComputeSeconds(const ReportInput& input, const Timeline& tim
   return seconds;
 }
 
+Json Division(const std::optional<ReportDivision>& division) {
+  if (!division) return {};
+  return {{"devices", division->devices},
+          {"partition", division->partition},
+          {"received_bytes", division->received_bytes},
+          {"whole_seconds", division->whole_seconds}};
+}
+
+/// The axes along which the layer is divided; "" for a layer that moves data between devices.
+std::string AxesOf(const std::optional<ReportDivision>& division, const std::string& layer) {
+  if (!division) return "";
+  const auto found = division->layers.find(layer);
+  return found == division->layers.end() ? "" : found->second;
+}
+
 /// A row for each layer: its number, bytes and seconds of LayerCost, predicted and measured
-/// seconds.
+/// seconds, and how it is divided.
 Json LayerRows(const ReportInput& input, const Layers& layers) {
   std::unordered_map<std::string, const layrub::LayerCost*> costs;
   for (const layrub::LayerCost& cost : input.layers) costs.emplace(cost.layer, &cost);
@@ -159,7 +174,8 @@ Json LayerRows(const ReportInput& input, const Layers& layers) {
     const layrub::LayerCost cost = known == costs.end() ? layrub::LayerCost() : *known->second;
     rows.push_back({i, cost.kept, cost.aliased, cost.offloaded, cost.recomputed, cost.traffic,
                     Rounded(cost.copying), Rounded(cost.exposed), Rounded(cost.again),
-                    Rounded(predicted[i]), input.measured ? Json(Rounded(measured[i])) : Json()});
+                    Rounded(predicted[i]), input.measured ? Json(Rounded(measured[i])) : Json(),
+                    AxesOf(input.division, layers.names()[i])});
   }
   return rows;
 }
@@ -179,6 +195,7 @@ Json PageData(const ReportInput& input, const Stays& stays,
           {"operations", Operations(*input.graph, stays)},
           {"memory", Memory(stays)},
           {"layers", LayerRows(input, layers)},
+          {"division", Division(input.division)},
           {"metrics", input.metrics}};
 }
 

@@ -2,6 +2,7 @@
 #define TOOLS_LAYRUB_REPORT_REPORT_HPP_
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -14,6 +15,16 @@
 #include "layrub/placement/ir/plan.hpp"
 
 namespace layrub_tool {
+
+/// How the net of a report is one device's part of a net that is divided among several.
+struct ReportDivision {
+  int devices = 1;
+  std::string partition = {};
+  int64_t received_bytes = 0;  ///< by each device
+  double whole_seconds = 0;    ///< on one device that holds everything
+  /// By layer of the whole net: the axes along which it is divided, level by level.
+  std::map<std::string, std::string> layers = {};
+};
 
 /// What a report shows. Sizes are bytes and times seconds, of one iteration of the training net.
 struct ReportInput {
@@ -36,6 +47,7 @@ struct ReportInput {
   std::optional<int64_t> items = {};           ///< after training: items per iteration, if known
   std::string items_name = {};                 ///< "images"
   std::vector<layrub::LayerCost> layers = {};  ///< of `predicted`
+  std::optional<ReportDivision> division = {};
   /// The lines of metrics.jsonl; an empty array if nothing was trained.
   nlohmann::json metrics = nlohmann::json::array();
 };

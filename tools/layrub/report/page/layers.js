@@ -11,6 +11,7 @@ const COLUMNS = [
   ['Again', 'time that computing again takes', 8, timeText],
   ['Compute', 'time of the operations of the layer, predicted', 9, timeText],
   ['Measured', 'time of the operations of the layer, measured', 10, timeText],
+  ['Divided', 'dimension along which each halving of the devices cuts the layer', 11, text => text],
 ];
 const FIRST_ROWS = 100;
 const order = { column: 0, down: false, all: false };
@@ -23,12 +24,13 @@ function fillTable(columns) {
   const wanted = byId('find').value.trim().toLowerCase();
   const rows = data.layers.filter(row => !wanted || data.layer_names[row[0]].toLowerCase().includes(wanted));
   const sign = order.down ? -1 : 1;
-  rows.sort((a, b) => sign * (a[order.column] - b[order.column]) || a[0] - b[0]);
+  const difference = (a, b) => (typeof a === 'string' ? a.localeCompare(b) : a - b);
+  rows.sort((a, b) => sign * difference(a[order.column], b[order.column]) || a[0] - b[0]);
   const some = order.all ? rows : rows.slice(0, FIRST_ROWS);
   byId('table').tBodies[0].replaceChildren(...some.map(row => make('tr', {},
     ...columns.map(([, , index, text]) => text ? cell(text, row[index]) :
       make('td', { title: data.layer_names[row[0]] }, data.layer_names[row[0]])))));
-  const total = index => rows.reduce((sum, row) => sum + row[index], 0);
+  const total = index => (index === 11 ? '' : rows.reduce((sum, row) => sum + row[index], 0));
   byId('table').tFoot.replaceChildren(make('tr', {},
     ...columns.map(([, , index, text]) => text ? cell(text, total(index)) : make('td', {}, `${rows.length} layers`))));
   byId('more').hidden = some.length === rows.length;
@@ -36,7 +38,8 @@ function fillTable(columns) {
 }
 
 function setUpTable() {
-  const columns = COLUMNS.filter(([, , index]) => index !== 10 || data.summary.measured_seconds !== null);
+  const columns = COLUMNS.filter(([, , index]) =>
+    (index !== 10 || data.summary.measured_seconds !== null) && (index !== 11 || data.division !== null));
   const head = make('tr');
   for (const [name, meaning, index] of columns) {
     const button = make('button', { type: 'button', title: meaning }, name);

@@ -61,6 +61,13 @@ function showFigures() {
   }
   show('Waiting for copies', timeText(summary.predicted_stalled),
     `${percent(summary.predicted_stalled, summary.predicted_seconds || 1)} of the iteration, predicted`);
+  const division = data.division;
+  if (division !== null) {
+    show('Devices', division.devices, `partition ${division.partition}`);
+    show('Received', sizeText(division.received_bytes), 'by each device in an iteration');
+    show('Speed', percent(division.whole_seconds / division.devices, summary.predicted_seconds),
+      `of ${division.devices} devices that exchange nothing and hold everything`);
+  }
   const count = figures.children.length;
   figures.style.setProperty('--columns', count > 6 ? Math.ceil(count / 2) : count);
 }

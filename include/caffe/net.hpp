@@ -127,6 +127,8 @@ class Net {
     friend class Net;
     template <typename T>
     friend class PlannedNet;
+    template <typename T>
+    friend class PlannedRunner;
 
    public:
     virtual ~Callback() = default;
@@ -160,6 +162,8 @@ class Net {
   /// The present plan, or null.
   const PlannedNet<Dtype>* planned() const { return planned_.get(); }
   PlannedNet<Dtype>* planned() { return planned_.get(); }
+  /// Whether reading `memory` is an error because a plan of this net has dropped its value.
+  bool HasDropped(const SyncedMemory& memory) const;
 
   /// Calls `update` with the index of each learnable parameter with lr_mult != 0, in order. Under a
   /// plan each call is a step of it.
@@ -233,6 +237,10 @@ class Net {
 
   template <typename T>
   friend class PlannedNet;
+  template <typename T>
+  friend class PlannedRunner;
+  template <typename T>
+  friend class PlannedValues;
   template <typename T>
   friend class NetGraphBuilder;
   template <typename T>

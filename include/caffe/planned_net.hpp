@@ -4,10 +4,8 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "caffe/net.hpp"
-#include "layrub/device/backend.hpp"
 #include "layrub/runtime/executor.hpp"
 
 namespace caffe {
@@ -15,6 +13,17 @@ namespace caffe {
 template <typename Dtype>
 struct FlatNet;
 struct NetGraph;
+template <typename Dtype>
+struct PlannedGraph;
+template <typename Dtype>
+class PlannedRunner;
+template <typename Dtype>
+class PlannedValues;
+
+/// Which values a net that leaves its plan keeps in its public blobs: all; those that live across
+/// passes; those that somebody else still refers to (the net is being destroyed); or none (they
+/// cannot be read).
+enum class LeftValues { kAll, kPersistent, kHeld, kNone };
 
 /// A net under a plan. Runs the plan's operations on the net's layers and answers reads of planned
 /// blobs. Made by Net::Place. Not thread safe.
@@ -22,13 +31,10 @@ struct NetGraph;
 /// An error that ends a pass destroys this object: the net is then as if it had not been placed
 /// yet. If the values of the parameters are lost, the net is dead (LeaveAfterError).
 ///
-/// Each version of a blob is a private blob, which the net keeps from plan to plan. The public
-/// blobs of the net are bound to the newest version written. A layer without traits gets the public
-/// blobs, which borrow the memory of its versions while it runs. If a layer is a net itself
-/// (Layer::inner_net), that net's layers run instead, each as an operation of the plan. Memory that
-/// the user owns (set_cpu_data) or that another net has planned (shared weights) is not moved.
+/// It has three parts: the values and how users see them (PlannedValues), what runs the operations
+/// (PlannedRunner), and how a pass continues without the plan (planned_exit.hpp).
 template <typename Dtype>
-class PlannedNet : public layrub::OpRunner, public Resolver {
+class PlannedNet : public Resolver {
  public:
   PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph graph, layrub::Plan plan,
              const PlacementOptions& options, const typename Net<Dtype>::History& history);
@@ -54,23 +60,12 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   int64_t repeated_operations() const;
   /// A number from 1 on that is unique among the plans of the process. It changes when a GPU is
   /// about to run some operations for the first time, or as a new graph.
-  int64_t newest() const { return newest_; }
-  layrub::Executor& executor() { return *executor_; }
-  const layrub::Executor& executor() const { return *executor_; }
+  int64_t newest() const;
+  layrub::Executor& executor();
+  const layrub::Executor& executor() const;
 
  private:
   friend class Net<Dtype>;
-  struct Memory;
-  struct ShapeChange;
-  struct Source;
-  class Captures;
-  class LoadLane;
-  class OpScope;
-  class Loan;
-  /// Which values a net that leaves its plan keeps in its public blobs: all; those that live across
-  /// passes; those that somebody else still refers to (the net is being destroyed); or none (they
-  /// cannot be read).
-  enum class Wanted { kAll, kPersistent, kHeld, kNone };
 
   /// Runs the forward and adds the loss to *loss when `reads` are looked at. Returns the number of
   /// layers that ran: all, or, if a source's shape differs from the planned one, those up to it. In
@@ -83,76 +78,40 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   bool IsUpToDate() const;
   /// Unbinds all memory. The wanted values are copied into it if they still exist; reading the
   /// others is an error from then on.
-  void Release(Wanted wanted);
+  void Release(LeftValues wanted);
   /// The same where errors cannot be reported.
   void ReleaseAtEnd() noexcept;
-  void ReleaseHandles(Wanted wanted);
   /// To be called when an error has ended a pass; the arena is as the failed step left it. The net
   /// leaves the plan with the values that live across passes, and its next whole forward places it
   /// again. If these values cannot be read either, the net is dead, and each later pass reports so.
   /// May destroy this object.
   void LeaveAfterError() noexcept;
-
-  void Run(const layrub::Step& step) override;
-  void Finish() override;
-  /// Aborts if a pass is running, that is, if the caller is one of its callbacks or layers.
-  void CheckAtRest() const;
-  Place Resolve(int tensor, bool write) override;
-  void Copied(int tensor, bool on_device) override;
-
-  void DropUnplanned(const typename Net<Dtype>::History& history);
-  void MakePrivateBlobs();
-  void FindEnds();
-  void BindPersistent(const typename Net<Dtype>::History& history);
-  void Adopt(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
-  void Show(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
-  void WriteZeroGradients();
-  bool UpdatesWithinBackward() const;
-  void CheckNoBackwardDue() const;
-  void RunBackwardPass();
-  void SetAddresses(const layrub::Step& step, bool set);
-  void LeaveIfReshaped(int layer);
-  int ContinueWithoutPlan(const ShapeChange& change);
   /// Called before a backward of only some layers, or from derivatives that the user has written.
   /// The net leaves the plan with all values that such a backward reads. Destroys this object.
   void LeaveForBackward();
+  /// Leaves the plan in the middle of a pass, with all values that the rest of the pass reads.
+  /// `ran` layers of the flat net have run forward. Of the first `complete` of them, recomputes now
+  /// what the plan would have recomputed later. Destroys this object.
   void LeaveInPass(int complete, int ran);
-  bool KeepsAllBlobs() const;
+  /// Whether the user has written derivatives that a planned backward would not read. Those of net
+  /// outputs do not count: they have a place in the plan.
   bool UserHasWrittenDerivatives() const;
-  bool SetApart(layrub::TensorId derivative);
-  std::vector<int> LayersToRecompute(int last);
-  static bool IsDropped(const Net<Dtype>& net, const SyncedMemory& memory);
-  void Settle(int version, Blob<Dtype>* blob);
-  void ClearDerivatives(const layrub::Step& step);
-  void NoteSharedDiffs(int layer);
-  void ShareDiffs(int layer);
-  void RunForward(int layer, const layrub::Step& step);
-  void RunBackward(int layer, const layrub::Step& step);
-  void ShowWritten(const layrub::Step& step);
-  static void Call(const std::vector<typename Net<Dtype>::Callback*>& callbacks, int from, int to);
-  void SkipBackwardTo(int layer);
-  std::string PublicName(int tensor) const;
-  std::string Gone(layrub::TensorId tensor) const;
-  void RunFeed(int layer, const layrub::Step& step);
-  void FindSources(const PlacementOptions& options);
-  void FeedAhead();
-  bool MakeRoom(const NextFeed& next, Source* source);
-  void DropAhead(Source* source);
-  bool CopyFromAhead(int layer, uint64_t number, const NextFeed::Values& values, void* to);
-  Place TakeInput(layrub::TensorId tensor);
-  void DropCopies();
-  Dtype* AsArray(int tensor, Dtype* blocks, bool write);
-  const void* Value(layrub::TensorId tensor) const;
-  void CopyValue(void* to, const void* from, size_t bytes) const;
-  void CopyValue(void* to, SyncedMemory* from, size_t bytes) const;
+  /// Under such a plan Backward only notes that it was called: the pass runs with the update.
+  bool UpdatesWithinBackward() const;
+  /// Aborts if a pass is running, that is, if the caller is one of its callbacks or layers.
+  void CheckAtRest() const;
+  void CheckNoBackwardDue() const;
 
-  Net<Dtype>* net_;
-  int64_t newest_;
-  std::unique_ptr<Memory> memory_;
-  std::shared_ptr<layrub::Backend> backend_;
-  std::unique_ptr<layrub::Executor> executor_;
-  std::unique_ptr<Captures> captures_;
-  std::string dead_;  ///< why the values are lost; empty if they are not
+  Place Resolve(int tensor, bool write) override;
+  void Copied(int tensor, bool on_device) override;
+
+  Net<Dtype>* const net_;
+  std::unique_ptr<const PlannedGraph<Dtype>> graph_;
+  std::unique_ptr<PlannedValues<Dtype>> values_;
+  std::unique_ptr<PlannedRunner<Dtype>> runner_;
+  bool updated_ = false;       ///< whether an update has run since the last forward
+  bool backward_due_ = false;  ///< asked for; it runs with the update
+  std::string dead_;           ///< why the values are lost; empty if they are not
 };
 
 }  // namespace caffe

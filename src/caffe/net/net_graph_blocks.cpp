@@ -61,10 +61,7 @@ struct Groups {
 /// not.
 template <typename Dtype>
 bool NetGraphBuilder<Dtype>::OfOthers(const SyncedMemory& memory) const {
-  const auto dropped = net_.dropped_.find(&memory);
-  const bool gone = dropped != net_.dropped_.end() && memory.binding() &&
-                    memory.binding()->resolver == dropped->second.get();
-  return !gone && External(memory);
+  return !net_.HasDropped(memory) && External(memory);
 }
 
 /// Puts a value in blocks, together with all values that must have the same layout, if all layers
@@ -73,7 +70,7 @@ bool NetGraphBuilder<Dtype>::OfOthers(const SyncedMemory& memory) const {
 ///
 /// A layer without bottoms or without traits may end the plan in the middle of a pass, when its
 /// tops get another shape. Layers that have run in blocks by then would have to run again
-/// (PlannedNet::LayersToRecompute), because their backward, which runs without the plan, may need
+/// (LayersToRecompute), because their backward, which runs without the plan, may need
 /// what they saved. That takes time, and is impossible if a bottom is gone. So no layer before such
 /// a layer uses blocks.
 template <typename Dtype>

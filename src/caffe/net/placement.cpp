@@ -158,11 +158,10 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
 
 template <typename Dtype>
 void Net<Dtype>::LeavePlan(bool whole_pass) {
-  using Wanted = typename PlannedNet<Dtype>::Wanted;
   if (planned_) {
     planned_->CheckAtRest();
     planned_->CheckNoBackwardDue();
-    planned_->Release(whole_pass ? Wanted::kPersistent : Wanted::kAll);
+    planned_->Release(whole_pass ? LeftValues::kPersistent : LeftValues::kAll);
   }
   planned_.reset();
 }
@@ -174,11 +173,19 @@ void Net<Dtype>::Drop(const shared_ptr<SyncedMemory>& memory, const string& mess
   dropped.reset(new DroppedValue(memory, message));
 }
 
+template <typename Dtype>
+bool Net<Dtype>::HasDropped(const SyncedMemory& memory) const {
+  const auto dropped = dropped_.find(&memory);
+  return dropped != dropped_.end() && memory.binding() &&
+         memory.binding()->resolver == dropped->second.get();
+}
+
 #define INSTANTIATE_PLACEMENT(Dtype)                                                               \
   template layrub::Graph Net<Dtype>::MemoryGraph(int, const vector<string>&, const Optimizations&, \
                                                  bool) const;                                      \
   template Status Net<Dtype>::Place(const PlacementOptions&, const History&);                      \
   template void Net<Dtype>::LeavePlan(bool);                                                       \
+  template bool Net<Dtype>::HasDropped(const SyncedMemory&) const;                                 \
   template void Net<Dtype>::Drop(const shared_ptr<SyncedMemory>&, const string&)
 INSTANTIATE_PLACEMENT(float);
 INSTANTIATE_PLACEMENT(double);

@@ -1,10 +1,10 @@
-// PlannedNet: which memory the blobs of a net show.
+// Which memory the blobs of a planned net show.
 #include <algorithm>
 #include <set>
 
 #include "layrub/device/device.hpp"
 #include "layrub/device/pool.hpp"
-#include "planned_memory.hpp"
+#include "planned_values.hpp"
 
 namespace caffe {
 
@@ -24,26 +24,65 @@ void TrimPools(const layrub::Backend& backend) {
 
 }  // namespace
 
+template <typename Dtype>
+PlannedValues<Dtype>::PlannedValues(Net<Dtype>* net, const PlannedGraph<Dtype>& graph,
+                                    const layrub::Plan& plan, const PlacementOptions& options,
+                                    const History& history, Resolver* resolver)
+    : net_(net),
+      graph_(graph),
+      resolver_(resolver),
+      backend_(options.executor.transient ? options.executor.transient->backend()
+                                          : MakeBackend(options.spill_file)) {
+  DropUnplanned(history);
+  const layrub::Graph& tensors = graph.net.graph;
+  try {
+    executor_ = std::make_unique<layrub::Executor>(tensors, plan, backend_.get(), options.executor);
+  } catch (const std::bad_alloc& error) {
+    LOG(FATAL) << "Out of memory: the plan of net " << net->name() << " needs " << plan.device_bytes
+               << " bytes on the device and " << plan.host_bytes << " of host memory; "
+               << error.what() << ".";
+  }
+  bindings_.resize(tensors.tensors.size());
+  for (size_t i = 0; i < bindings_.size(); ++i) {
+    bindings_[i].tensor = static_cast<int>(i);
+    bindings_[i].bytes = static_cast<size_t>(tensors.tensors[i].bytes);
+    bindings_[i].device = backend_->device();
+    bindings_[i].resolver = resolver;
+  }
+  try {
+    MakePrivateBlobs();
+    BindPersistent(history);
+  } catch (...) {
+    net_->private_blobs_.clear();  // some may be bound but not yet in `bound_`
+    try {
+      Release(LeftValues::kPersistent);
+    } catch (...) {
+      ReleaseAtEnd();
+    }
+    throw;
+  }
+}
+
 /// Frees the memory of values that unplanned passes have left in blobs. The plan will hold the
 /// values of these blobs.
 template <typename Dtype>
-void PlannedNet<Dtype>::DropUnplanned(const typename Net<Dtype>::History& history) {
+void PlannedValues<Dtype>::DropUnplanned(const History& history) {
   std::set<const SyncedMemory*> persistent;
   const auto keep = [&](const Blob<Dtype>& blob) {
     persistent.insert({blob.data().get(), blob.diff().get()});
   };
-  for (const auto& param : memory_->flat.params) keep(*param.blob);
+  for (const auto& param : graph_.flat.params) keep(*param.blob);
   for (const auto& blobs : history) {
     for (const Blob<Dtype>* blob : blobs) keep(*blob);
   }
-  const auto& tensors = memory_->net.graph.tensors;
-  for (const NetGraph::Version& version : memory_->net.versions) {
-    const Blob<Dtype>& blob = *memory_->flat.blobs[version.blob].blob;
+  const auto& tensors = graph_.net.graph.tensors;
+  for (const NetGraph::Version& version : graph_.net.versions) {
+    const Blob<Dtype>& blob = *graph_.flat.blobs[version.blob].blob;
     if (tensors[version.data].is_state()) persistent.insert(blob.data().get());
     if (version.diff != kNone && tensors[version.diff].is_state())
       persistent.insert(blob.diff().get());
   }
-  for (const auto& entry : memory_->flat.blobs) {
+  for (const auto& entry : graph_.flat.blobs) {
     for (const auto& memory : {entry.blob->data(), entry.blob->diff()}) {
       const bool untouched = memory->head() == SyncedMemory::UNINITIALIZED;
       if (untouched || memory->user_owned() || memory->binding() || persistent.count(memory.get()))
@@ -57,35 +96,35 @@ void PlannedNet<Dtype>::DropUnplanned(const typename Net<Dtype>::History& histor
 
 /// Binds the net's private blobs to this plan.
 template <typename Dtype>
-void PlannedNet<Dtype>::MakePrivateBlobs() {
-  const NetGraph& graph = memory_->net;
+void PlannedValues<Dtype>::MakePrivateBlobs() {
+  const NetGraph& graph = graph_.net;
   // One handle for each tensor; versions that are views of each other share it. A private blob's
   // own memory object is reused, so memory that a layer shares with its operands stays shared from
   // plan to plan.
   std::map<TensorId, shared_ptr<SyncedMemory>> handles;
   std::set<const SyncedMemory*> taken;
-  for (const auto& entry : memory_->flat.blobs)
+  for (const auto& entry : graph_.flat.blobs)
     taken.insert({entry.blob->data().get(), entry.blob->diff().get()});
   std::map<const SyncedMemory*, int> inputs;  // by memory, which views of an input share
-  memory_->input_version.assign(graph.graph.tensors.size(), -1);
-  memory_->layouts.resize(graph.graph.tensors.size());
+  input_version_.assign(graph.graph.tensors.size(), -1);
+  layouts_.resize(graph.graph.tensors.size());
   const auto handle = [&](TensorId tensor, size_t bytes, const shared_ptr<SyncedMemory>& own) {
     shared_ptr<SyncedMemory>& memory = handles[tensor];
     if (memory) return memory;
     const bool fits = own->size() == bytes && !own->user_owned() && !taken.count(own.get());
     memory = fits ? own : shared_ptr<SyncedMemory>(new SyncedMemory(bytes));
     taken.insert(memory.get());
-    memory->Bind(&memory_->bindings[tensor]);
+    memory->Bind(&bindings_[tensor]);
     return memory;
   };
   for (size_t i = 0; i < graph.versions.size(); ++i) {
     const NetGraph::Version& version = graph.versions[i];
-    Blob<Dtype>* const blob = memory_->flat.blobs[version.blob].blob;
+    Blob<Dtype>* const blob = graph_.flat.blobs[version.blob].blob;
     const size_t bytes = size_t(blob->count()) * sizeof(Dtype);
     if (graph.graph.tensors[version.data].role == layrub::Role::kUser) {
       if (version.number == 0) inputs.emplace(blob->data().get(), static_cast<int>(i));
     } else if (const auto input = inputs.find(blob->data().get()); input != inputs.end()) {
-      memory_->input_version[version.data] = input->second;
+      input_version_[version.data] = input->second;
     }
     if (graph.outside.count(version.data)) handles.emplace(version.data, blob->data());
     if (version.diff != kNone && graph.outside.count(version.diff))
@@ -100,61 +139,42 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
       own->Reshape({static_cast<int>(room / sizeof(Dtype))});
       own->Reshape(blob->shape());
       own->set_channel_block(1);
-      if (const auto& in_blocks = memory_->flat.blobs[version.blob].in_blocks) {
+      if (const auto& in_blocks = graph_.flat.blobs[version.blob].in_blocks) {
         own->set_channel_block(in_blocks->channel_block());
         const ChannelShape layout{blob->shape(0), blob->shape(1), blob->count(2),
                                   in_blocks->channel_block()};
-        memory_->layouts[version.data] = layout;
-        if (version.diff != kNone) memory_->layouts[version.diff] = layout;
+        layouts_[version.data] = layout;
+        if (version.diff != kNone) layouts_[version.diff] = layout;
       }
       own->ShareMemory(handle(version.data, room, own->data()),
                        version.diff == kNone ? shared_ptr<SyncedMemory>()
                                              : handle(version.diff, bytes, own->diff()));
       of_version = own.get();
     }
-    memory_->versions.push_back(of_version);
-    memory_->shapes.push_back(blob->shape());
-    memory_->handles.emplace_back(of_version->data(), of_version->diff());
+    versions_.push_back(of_version);
+    shapes_.push_back(blob->shape());
+    memory_.emplace_back(of_version->data(), of_version->diff());
   }
   const auto given = [&](const NetGraph::LayerEntry& layer, const std::vector<int>& versions) {
     std::vector<Blob<Dtype>*> blobs;
     for (int version : versions) {
-      blobs.push_back(layer.declared ? memory_->versions[version]
-                                     : memory_->flat.blobs[graph.versions[version].blob].blob);
+      blobs.push_back(layer.declared ? versions_[version]
+                                     : graph_.flat.blobs[graph.versions[version].blob].blob);
     }
     return blobs;
   };
   for (const NetGraph::LayerEntry& layer : graph.layers) {
-    memory_->bottom.push_back(given(layer, layer.bottom));
-    memory_->top.push_back(given(layer, layer.top));
-  }
-  memory_->shared_diffs.resize(graph.layers.size());
-}
-
-/// Finds the first and last operation of each layer of the net in each pass. Callbacks and debug
-/// information, which are for whole layers, come with these.
-template <typename Dtype>
-void PlannedNet<Dtype>::FindEnds() {
-  const auto extend = [](typename Memory::Ends* ends, int layer) {
-    if (ends->first < 0) ends->first = layer;
-    ends->last = layer;
-  };
-  const int layers = static_cast<int>(memory_->flat.layers.size());
-  memory_->forward_ends.resize(net_->layers_.size());
-  memory_->backward_ends.resize(net_->layers_.size());
-  for (int i = 0; i < layers; ++i) extend(&memory_->forward_ends[memory_->flat.layers[i].owner], i);
-  for (int i = layers - 1; i >= 0; --i) {
-    if (memory_->net.layers[i].backward == kNone) continue;
-    extend(&memory_->backward_ends[memory_->flat.layers[i].owner], i);
+    bottom_.push_back(given(layer, layer.bottom));
+    top_.push_back(given(layer, layer.top));
   }
 }
 
 template <typename Dtype>
-void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History& history) {
-  const NetGraph& graph = memory_->net;
-  for (size_t i = 0; i < memory_->flat.params.size(); ++i) {
-    Adopt(memory_->flat.params[i].blob->data(), graph.param_data[i]);
-    const shared_ptr<SyncedMemory>& gradient = memory_->flat.params[i].blob->diff();
+void PlannedValues<Dtype>::BindPersistent(const History& history) {
+  const NetGraph& graph = graph_.net;
+  for (size_t i = 0; i < graph_.flat.params.size(); ++i) {
+    Adopt(graph_.flat.params[i].blob->data(), graph.param_data[i]);
+    const shared_ptr<SyncedMemory>& gradient = graph_.flat.params[i].blob->diff();
     const TensorId tensor = graph.param_diff[i];
     if (tensor != kNone && !graph.graph.tensors[tensor].is_state()) {
       Show(gradient, tensor);
@@ -170,7 +190,7 @@ void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History& histo
   std::vector<bool> adopted(graph.graph.tensors.size());
   for (TensorId param : graph.param_data) adopted[param] = true;  // done above; tops may show them
   for (const NetGraph::Version& version : graph.versions) {
-    const Blob<Dtype>& blob = *memory_->flat.blobs[version.blob].blob;
+    const Blob<Dtype>& blob = *graph_.flat.blobs[version.blob].blob;
     if (graph.graph.tensors[version.data].is_state() && !adopted[version.data]) {
       Adopt(blob.data(), version.data);
       adopted[version.data] = true;
@@ -182,17 +202,17 @@ void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History& histo
 
 /// Moves a value that lives across iterations into the plan.
 template <typename Dtype>
-void PlannedNet<Dtype>::Adopt(const shared_ptr<SyncedMemory>& memory, TensorId tensor) {
-  if (tensor == kNone || memory_->net.outside.count(tensor) || memory->binding()) return;
+void PlannedValues<Dtype>::Adopt(const shared_ptr<SyncedMemory>& memory, TensorId tensor) {
+  if (tensor == kNone || graph_.net.outside.count(tensor) || memory->binding()) return;
   void* address = executor_->Address(tensor);
-  const size_t bytes = static_cast<size_t>(memory_->net.graph.tensors[tensor].bytes);
+  const size_t bytes = static_cast<size_t>(graph_.net.graph.tensors[tensor].bytes);
   const bool empty = memory->head() == SyncedMemory::UNINITIALIZED;
   if (address == nullptr) {
     executor_->SetHome(tensor, empty ? nullptr : memory->cpu_data());
   } else if (empty) {
     backend_->Zero(address, static_cast<int64_t>(bytes));
-  } else if (memory_->layouts[tensor].block > 1) {  // the derivative of an output
-    BlocksFromArray(memory_->layouts[tensor], static_cast<const Dtype*>(memory->cpu_data()),
+  } else if (layouts_[tensor].block > 1) {  // the derivative of an output
+    BlocksFromArray(layouts_[tensor], static_cast<const Dtype*>(memory->cpu_data()),
                     static_cast<Dtype*>(address));
   } else {
     CopyValue(address, memory.get(), bytes);
@@ -203,23 +223,18 @@ void PlannedNet<Dtype>::Adopt(const shared_ptr<SyncedMemory>& memory, TensorId t
 
 /// Binds memory that users see to `tensor`.
 template <typename Dtype>
-void PlannedNet<Dtype>::Show(const shared_ptr<SyncedMemory>& memory, TensorId tensor) {
-  if (memory->binding() == &memory_->bindings[tensor] || memory->user_owned()) return;
-  memory->Bind(&memory_->bindings[tensor]);
-  memory_->bound[memory] = tensor;
+void PlannedValues<Dtype>::Show(const shared_ptr<SyncedMemory>& memory, TensorId tensor) {
+  if (memory->binding() == &bindings_[tensor] || memory->user_owned()) return;
+  memory->Bind(&bindings_[tensor]);
+  bound_[memory] = tensor;
 }
 
 template <typename Dtype>
-void PlannedNet<Dtype>::Release(Wanted wanted) {
-  if (wanted == Wanted::kNone) {
-    for (const auto& [tensor, on_device] : memory_->copied) memory_->bindings[tensor].sides.reset();
-    memory_->copied.clear();
-    for (const auto& [memory, tensor] : memory_->bound) memory->Unbind(nullptr, 0);
-    memory_->bound.clear();
-    ReleaseHandles(wanted);
+void PlannedValues<Dtype>::Release(LeftValues wanted) {
+  if (wanted == LeftValues::kNone) {
+    UnbindAll();
     return;
   }
-  CHECK(dead_.empty()) << dead_;
   DropCopies();
   executor_->backend()->Synchronize();
   std::map<const SyncedMemory*, long> ending;  // owners that are destroyed with the net
@@ -227,10 +242,10 @@ void PlannedNet<Dtype>::Release(Wanted wanted) {
     ++ending[blob.data().get()];
     ++ending[blob.diff().get()];
   };
-  for (const auto& blob : net_->blobs_) {
+  for (const auto& blob : net_->blobs()) {
     if (blob.use_count() == 1) count(*blob);
   }
-  for (const auto& layer : net_->layers_) {
+  for (const auto& layer : net_->layers()) {
     for (const auto& blob : layer->blobs()) {
       if (layer.use_count() == 1 && blob.use_count() == 2) count(*blob);  // the layer's, the net's
     }
@@ -238,26 +253,26 @@ void PlannedNet<Dtype>::Release(Wanted wanted) {
   // The tensor and the address from which each memory takes its value.
   std::map<TensorId, int> takers;
   std::vector<std::pair<TensorId, const void*>> values;
-  for (const auto& [memory, tensor] : memory_->bound) {
+  for (const auto& [memory, tensor] : bound_) {
     // If a layer has overwritten an input in place, a new pass must begin with the value that the
     // user wrote.
-    const int input = memory_->input_version[tensor];
-    const TensorId written = input < 0 ? tensor : memory_->net.versions[input].data;
+    const int input = input_version_[tensor];
+    const TensorId written = input < 0 ? tensor : graph_.net.versions[input].data;
     std::pair<TensorId, const void*> value{tensor, nullptr};
     const bool held = memory.use_count() > 1 + ending[memory.get()];  // 1 is ours
-    if (wanted == Wanted::kAll || (wanted == Wanted::kHeld && held))
+    if (wanted == LeftValues::kAll || (wanted == LeftValues::kHeld && held))
       value.second = executor_->Find(tensor);
-    const bool persistent = memory_->net.graph.tensors[written].is_state();
-    if (!value.second && persistent && (wanted != Wanted::kHeld || held))
+    const bool persistent = graph_.net.graph.tensors[written].is_state();
+    if (!value.second && persistent && (wanted != LeftValues::kHeld || held))
       value = {written, executor_->Find(written)};
     values.push_back(value);
     ++takers[value.first];
   }
   auto value = values.begin();
-  for (const auto& [memory, tensor] : memory_->bound) {
+  for (const auto& [memory, tensor] : bound_) {
     const auto& [from, address] = *value++;
-    const int64_t bytes = memory_->net.graph.tensors[tensor].bytes;
-    const ChannelShape& layout = memory_->layouts[from];
+    const int64_t bytes = graph_.net.graph.tensors[tensor].bytes;
+    const ChannelShape& layout = layouts_[from];
     std::vector<Dtype> array;
     if (address && layout.block > 1) {
       array.resize(static_cast<size_t>(layout.count()));
@@ -265,24 +280,34 @@ void PlannedNet<Dtype>::Release(Wanted wanted) {
     }
     memory->Unbind(array.empty() ? address : array.data(),
                    std::min(static_cast<size_t>(bytes), memory->size()));
-    if (!address && wanted != Wanted::kHeld) net_->Drop(memory, Gone(tensor));
+    if (!address && wanted != LeftValues::kHeld) net_->Drop(memory, Gone(tensor));
     // Planned bytes that nothing reads again are freed at once, so that the values are never in
     // memory twice.
     if (--takers[from] == 0 && address && address == executor_->Address(from))
       backend_->Discard(executor_->Address(from), bytes);
   }
-  memory_->bound.clear();
+  bound_.clear();
   ReleaseHandles(wanted);
+}
+
+/// Unbinds all memory without its values.
+template <typename Dtype>
+void PlannedValues<Dtype>::UnbindAll() {
+  for (const auto& [tensor, on_device] : copied_) bindings_[tensor].sides.reset();
+  copied_.clear();
+  for (const auto& [memory, tensor] : bound_) memory->Unbind(nullptr, 0);
+  bound_.clear();
+  ReleaseHandles(LeftValues::kNone);
 }
 
 /// Unbinds the memory of the private blobs.
 template <typename Dtype>
-void PlannedNet<Dtype>::ReleaseHandles(Wanted wanted) {
-  for (const auto& [data, diff] : memory_->handles) {
+void PlannedValues<Dtype>::ReleaseHandles(LeftValues wanted) {
+  for (const auto& [data, diff] : memory_) {
     for (const shared_ptr<SyncedMemory>& memory : {data, diff}) {
-      if (!memory->binding() || memory->binding()->resolver != this) continue;
+      if (!Owns(*memory)) continue;
       memory->Unbind(nullptr, 0);
-      if (wanted == Wanted::kHeld || wanted == Wanted::kNone) continue;
+      if (wanted == LeftValues::kHeld || wanted == LeftValues::kNone) continue;
       net_->Drop(memory,
                  "This blob belongs to a memory plan that its net has left. It has no value until "
                  "the net is placed again: use the blobs that the layer is given.");
@@ -291,23 +316,21 @@ void PlannedNet<Dtype>::ReleaseHandles(Wanted wanted) {
 }
 
 template <typename Dtype>
-void PlannedNet<Dtype>::ReleaseAtEnd() noexcept {
+void PlannedValues<Dtype>::ReleaseAtEnd() noexcept {
   try {
-    Release(dead_.empty() ? Wanted::kHeld : Wanted::kNone);
+    Release(LeftValues::kHeld);
   } catch (...) {
-    Release(Wanted::kNone);
+    UnbindAll();
   }
 }
 
-#define INSTANTIATE_BLOBS(Dtype)                                                        \
-  template void PlannedNet<Dtype>::DropUnplanned(const typename Net<Dtype>::History&);  \
-  template void PlannedNet<Dtype>::MakePrivateBlobs();                                  \
-  template void PlannedNet<Dtype>::FindEnds();                                          \
-  template void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History&); \
-  template void PlannedNet<Dtype>::Show(const shared_ptr<SyncedMemory>&, TensorId);     \
-  template void PlannedNet<Dtype>::Release(Wanted);                                     \
-  template void PlannedNet<Dtype>::ReleaseHandles(Wanted);                              \
-  template void PlannedNet<Dtype>::ReleaseAtEnd() noexcept
+#define INSTANTIATE_BLOBS(Dtype)                                                             \
+  template PlannedValues<Dtype>::PlannedValues(Net<Dtype>*, const PlannedGraph<Dtype>&,      \
+                                               const layrub::Plan&, const PlacementOptions&, \
+                                               const History&, Resolver*);                   \
+  template void PlannedValues<Dtype>::Show(const shared_ptr<SyncedMemory>&, TensorId);       \
+  template void PlannedValues<Dtype>::Release(LeftValues);                                   \
+  template void PlannedValues<Dtype>::ReleaseAtEnd() noexcept
 INSTANTIATE_BLOBS(float);
 INSTANTIATE_BLOBS(double);
 

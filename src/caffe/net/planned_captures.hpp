@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "layrub/device/device.hpp"
-#include "planned_memory.hpp"
+#include "planned_values.hpp"
 
 namespace caffe {
 
@@ -23,9 +23,10 @@ int64_t NextNumber();
 /// Operations of layers at which a ParameterCallback acts belong to no Run, so it is called between
 /// Runs. With any other callback between layers, nothing is captured.
 template <typename Dtype>
-class PlannedNet<Dtype>::Captures {
+class PlannedCaptures {
  public:
-  Captures(PlannedNet* net, const PlacementOptions& options);
+  PlannedCaptures(const Net<Dtype>& net, const PlannedGraph<Dtype>& graph,
+                  PlannedValues<Dtype>* values, const PlacementOptions& options);
 
   /// Call it when the executor comes to operation `step`. Returns true if the operation is part of
   /// a Run that is replayed. Then its layer must not be called.
@@ -37,6 +38,8 @@ class PlannedNet<Dtype>::Captures {
 
   /// Number of operations replayed so far.
   int64_t repeated() const { return repeated_; }
+  /// As PlannedNet::newest.
+  int64_t newest() const { return newest_; }
 
  private:
   /// The work of layers depends on the address of the memory that nets share, and on which
@@ -72,7 +75,9 @@ class PlannedNet<Dtype>::Captures {
   void BeginRun();
   std::vector<bool> ZeroGradients() const;
 
-  PlannedNet* const net_;
+  const Net<Dtype>& net_;
+  const PlannedGraph<Dtype>& graph_;
+  PlannedValues<Dtype>* const values_;
   const std::shared_ptr<layrub::TransientMemory> shared_;
   layrub::Device* device_;                                 ///< null if nothing is captured
   std::vector<bool> capturable_;                           ///< by step
@@ -84,6 +89,8 @@ class PlannedNet<Dtype>::Captures {
   size_t done_ = 0;             ///< operations of it so far
   Capture* capture_ = nullptr;  ///< for the state in which it began; not used for kBodies
   int64_t repeated_ = 0;
+  int64_t newest_ = NextNumber();
+  DISABLE_COPY_AND_ASSIGN(PlannedCaptures);
 };
 
 }  // namespace caffe

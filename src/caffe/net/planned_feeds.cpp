@@ -1,15 +1,13 @@
-// PlannedNet: how batches of sources reach a device.
+#include "planned_feeds.hpp"
+
 #include <algorithm>
 
 #include "layrub/base/bytes.hpp"
 #include "layrub/device/backend.hpp"
-#include "planned_memory.hpp"
 
 namespace caffe {
 
 using layrub::Lane;
-using layrub::Step;
-using layrub::StepKind;
 using layrub::Tier;
 
 namespace {
@@ -24,41 +22,28 @@ int64_t BytesOf(const NextFeed& next) {
 
 }  // namespace
 
-/// Runs the forward of a feed. The layer may also do its work on the compute lane, like any other
-/// layer. So that lane waits for everything that the load lane waits for, and the step ends when
-/// both lanes are done.
 template <typename Dtype>
-void PlannedNet<Dtype>::RunFeed(int layer, const Step& step) {
-  const int32_t before = executor_->current_step() - 1;
-  if (before >= 0 && plan().steps[before].kind == StepKind::kWait)
-    backend_->Wait(Lane::kCompute, backend_->Record(Lane::kLoad));
-  memory_->fed = 0;
-  RunForward(layer, step);
-  DropCopies();
-  if (memory_->fed < graph().ops[step.op].variants[0].writes.size())
-    backend_->Wait(Lane::kLoad, backend_->Record(Lane::kCompute));
-}
-
-/// Finds the feeds whose next batch may be copied ahead: on a device, in the TRAIN phase.
-template <typename Dtype>
-void PlannedNet<Dtype>::FindSources(const PlacementOptions& options) {
-  if (backend_->device() == nullptr || net_->phase_ != TRAIN) return;
-  memory_->room =
-      options.budget.device - options.budget.reserved - plan().device_bytes - options.shared_excess;
-  const layrub::Graph& graph = memory_->net.graph;
-  for (size_t op = 0; op < graph.ops.size(); ++op) {
-    if (graph.ops[op].kind == layrub::OpKind::kFeed)
-      memory_->sources.push_back({memory_->net.op_owner[op]});
+PlannedFeeds<Dtype>::PlannedFeeds(const Net<Dtype>& net, const PlannedGraph<Dtype>& graph,
+                                  PlannedValues<Dtype>* values, const PlacementOptions& options)
+    : graph_(graph), backend_(&values->backend()) {
+  if (backend_->device() == nullptr || net.phase() != TRAIN) return;
+  room_ = options.budget.device - options.budget.reserved - values->plan().device_bytes -
+          options.shared_excess;
+  const std::vector<layrub::Op>& ops = graph.net.graph.ops;
+  for (size_t op = 0; op < ops.size(); ++op) {
+    if (ops[op].kind == layrub::OpKind::kFeed) sources_.push_back({graph.net.op_owner[op]});
   }
 }
 
-/// Copies the next batch to the device during the backward pass that has just been queued, if the
-/// batch is loaded and the budget leaves memory for it beside the plan. Its forward copies it from
-/// there to its planned place, which holds the previous batch until the backward is over.
 template <typename Dtype>
-void PlannedNet<Dtype>::FeedAhead() {
-  for (Source& source : memory_->sources) {
-    const NextFeed next = memory_->flat.layers[source.layer].layer->next_feed();
+PlannedFeeds<Dtype>::~PlannedFeeds() {
+  for (Source& source : sources_) Drop(&source);
+}
+
+template <typename Dtype>
+void PlannedFeeds<Dtype>::CopyAhead() {
+  for (Source& source : sources_) {
+    const NextFeed next = graph_.flat.layers[source.layer].layer->next_feed();
     if (next.number == 0) continue;
     source.missed = source.next.number == 0 || source.used ? 0 : source.missed + 1;
     source.used = false;
@@ -80,27 +65,26 @@ void PlannedNet<Dtype>::FeedAhead() {
 /// Whether there is memory for `next`. A source that has not used the batch copied ahead twice gets
 /// no memory any more: it has its own forward.
 template <typename Dtype>
-bool PlannedNet<Dtype>::MakeRoom(const NextFeed& next, Source* source) {
+bool PlannedFeeds<Dtype>::MakeRoom(const NextFeed& next, Source* source) {
   const int64_t bytes = BytesOf(next);
-  if (source->missed > 1) DropAhead(source);
+  if (source->missed > 1) Drop(source);
   if (source->memory != nullptr || source->refused)
     return !source->refused && bytes <= source->bytes;
-  if (bytes <= memory_->room)
-    source->memory = static_cast<char*>(backend_->Allocate(Tier::kDevice, bytes));
+  if (bytes <= room_) source->memory = static_cast<char*>(backend_->Allocate(Tier::kDevice, bytes));
   source->refused = source->memory == nullptr;
   if (source->refused) return false;
   source->bytes = bytes;
   source->emptied = backend_->Record(Lane::kCompute);
-  memory_->room -= bytes;
+  room_ -= bytes;
   LOG_IF(INFO, Caffe::root_solver())
-      << "The next batch of '" << memory_->flat.layers[source->layer].name
+      << "The next batch of '" << graph_.flat.layers[source->layer].name
       << "' is copied to the device ahead of time, beside the plan: " << layrub::FormatBytes(bytes)
       << ".";
   return true;
 }
 
 template <typename Dtype>
-void PlannedNet<Dtype>::DropAhead(Source* source) {
+void PlannedFeeds<Dtype>::Drop(Source* source) {
   source->refused = true;
   source->next = {};
   if (source->memory == nullptr) return;
@@ -113,11 +97,10 @@ void PlannedNet<Dtype>::DropAhead(Source* source) {
   source->memory = nullptr;
 }
 
-/// Copies `values` of batch `number` to `to` on the compute lane, if they are on the device.
 template <typename Dtype>
-bool PlannedNet<Dtype>::CopyFromAhead(int layer, uint64_t number, const NextFeed::Values& values,
-                                      void* to) {
-  for (Source& source : memory_->sources) {
+bool PlannedFeeds<Dtype>::Take(int layer, uint64_t number, const NextFeed::Values& values,
+                               void* to) {
+  for (Source& source : sources_) {
     if (source.layer != layer || number == 0 || source.next.number != number) continue;
     for (size_t top = 0; top < source.places.size(); ++top) {
       const NextFeed::Values& there = source.next.tops[top];
@@ -125,26 +108,14 @@ bool PlannedNet<Dtype>::CopyFromAhead(int layer, uint64_t number, const NextFeed
       backend_->Wait(Lane::kCompute, source.filled);
       backend_->Copy(Lane::kCompute, to, source.places[top], static_cast<int64_t>(values.bytes));
       source.emptied = backend_->Record(Lane::kCompute);
-      ++memory_->fed_ahead;
+      ++taken_;
       return source.used = true;
     }
   }
   return false;
 }
 
-template <typename Dtype>
-int64_t PlannedNet<Dtype>::fed_ahead() const {
-  return memory_->fed_ahead;
-}
-
-#define INSTANTIATE_FEEDS(Dtype)                                         \
-  template int64_t PlannedNet<Dtype>::fed_ahead() const;                 \
-  template void PlannedNet<Dtype>::RunFeed(int, const layrub::Step&);    \
-  template void PlannedNet<Dtype>::FindSources(const PlacementOptions&); \
-  template void PlannedNet<Dtype>::FeedAhead();                          \
-  template void PlannedNet<Dtype>::DropAhead(Source*);                   \
-  template bool PlannedNet<Dtype>::CopyFromAhead(int, uint64_t, const NextFeed::Values&, void*)
-INSTANTIATE_FEEDS(float);
-INSTANTIATE_FEEDS(double);
+template class PlannedFeeds<float>;
+template class PlannedFeeds<double>;
 
 }  // namespace caffe

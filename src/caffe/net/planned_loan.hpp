@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "planned_memory.hpp"
+#include "planned_runner.hpp"
 
 namespace caffe {
 
@@ -12,18 +12,18 @@ namespace caffe {
 /// versions. So the layer may keep pointers to the blobs from one call to another. Does nothing for
 /// other layers.
 template <typename Dtype>
-class PlannedNet<Dtype>::Loan {
+class PlannedRunner<Dtype>::Loan {
  public:
-  Loan(PlannedNet* net, int layer) : net_(net) {
-    const NetGraph::LayerEntry& entry = net->memory_->net.layers[layer];
+  Loan(PlannedRunner* runner, int layer) : runner_(runner), values_(runner->values_) {
+    const NetGraph::LayerEntry& entry = runner->graph_.net.layers[layer];
     if (entry.declared) return;
-    Lend(entry.bottom, net->memory_->bottom[layer]);
-    Lend(entry.top, net->memory_->top[layer]);
+    Lend(entry.bottom, values_->bottom(layer));
+    Lend(entry.top, values_->top(layer));
   }
   ~Loan() {
-    for (const auto& [memory, tensor] : moved_) net_->Show(memory, tensor);
+    for (const auto& [memory, tensor] : moved_) values_->Show(memory, tensor);
     for (const Lent& lent : lent_) {
-      lent.blob->Reshape(net_->memory_->shapes[lent.version]);
+      lent.blob->Reshape(values_->shape(lent.version));
       lent.blob->ShareMemory(lent.data, lent.diff);
     }
   }
@@ -38,11 +38,11 @@ class PlannedNet<Dtype>::Loan {
   void Lend(const std::vector<int>& versions, const std::vector<Blob<Dtype>*>& blobs) {
     for (size_t i = 0; i < blobs.size(); ++i) {
       Blob<Dtype>* const blob = blobs[i];
-      const Blob<Dtype>* const planned = net_->memory_->versions[versions[i]];
+      const Blob<Dtype>* const planned = values_->version(versions[i]);
       if (blob->data() == planned->data() && blob->diff() == planned->diff()) continue;
       lent_.push_back({blob, versions[i], blob->data(), blob->diff()});
       // Blobs that share this blob's own memory since set-up must show the same operand.
-      const NetGraph::Version& version = net_->memory_->net.versions[versions[i]];
+      const NetGraph::Version& version = runner_->graph_.net.versions[versions[i]];
       ShowFirst(blob->data(), version.data);
       ShowFirst(blob->diff(), version.diff);
       blob->ShareMemory(planned->data(), planned->diff());
@@ -50,14 +50,15 @@ class PlannedNet<Dtype>::Loan {
   }
 
   void ShowFirst(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor) {
-    if (tensor == layrub::kNone || net_->memory_->net.outside.count(tensor)) return;
+    if (tensor == layrub::kNone || runner_->graph_.net.outside.count(tensor)) return;
     const Binding* const binding = memory->binding();
-    const bool moved = binding && binding->resolver == net_ && binding->tensor != tensor;
+    const bool moved = values_->Owns(*memory) && binding->tensor != tensor;
     if (moved) moved_.emplace_back(memory, binding->tensor);
-    if (moved || !binding || IsDropped(*net_->net_, *memory)) net_->Show(memory, tensor);
+    if (moved || !binding || runner_->net_->HasDropped(*memory)) values_->Show(memory, tensor);
   }
 
-  PlannedNet* const net_;
+  PlannedRunner* const runner_;
+  PlannedValues<Dtype>* const values_;
   std::vector<Lent> lent_;
   /// Blobs' own memory with the version that it shows while the layer does not run.
   std::vector<std::pair<shared_ptr<SyncedMemory>, layrub::TensorId>> moved_;

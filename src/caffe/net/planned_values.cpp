@@ -1,13 +1,14 @@
-// PlannedNet: how users read and write blobs that show memory of the plan.
+// How users read and write blobs that show memory of the plan.
 #include <algorithm>
 #include <cstring>
 
 #include "layrub/device/device.hpp"
-#include "planned_memory.hpp"
+#include "planned_values.hpp"
 
 namespace caffe {
 
 using layrub::OpKind;
+using layrub::Pass;
 using layrub::Step;
 using layrub::StepKind;
 using layrub::TensorId;
@@ -37,28 +38,66 @@ bool ReadsAfterRecomputation(const layrub::Executor& executor, const layrub::Gra
 
 }  // namespace
 
+template <typename Dtype>
+void PlannedValues<Dtype>::BeginPass(Pass pass) {
+  DropCopies();
+  if (pass != Pass::kUpdate) arrays_.clear();
+  if (pass == Pass::kForward) done_ = -1;
+}
+
+template <typename Dtype>
+void PlannedValues<Dtype>::SetAddresses(const Step& step, bool set) {
+  DropCopies();
+  const layrub::Graph& graph = graph_.net.graph;
+  const layrub::Variant& variant = graph.ops[step.op].variants[step.variant];
+  const auto left_alone = [&](TensorId tensor) {
+    return step.recompute && !TouchedByRecomputation(graph, variant, tensor);
+  };
+  for (TensorId tensor : variant.reads) {
+    if (left_alone(tensor)) continue;
+    bindings_[tensor].readable = set ? executor_->Address(tensor) : nullptr;
+  }
+  for (TensorId tensor : variant.writes) {
+    if (left_alone(tensor)) continue;
+    void* address = set ? executor_->Address(tensor) : nullptr;
+    bindings_[tensor].readable = bindings_[tensor].writable = address;
+  }
+  if (graph.ops[step.op].pass == Pass::kForward) {
+    const NetGraph::LayerEntry& entry = graph_.net.layers[graph_.net.op_owner[step.op]];
+    for (const auto& [tensor, offset] : entry.stand_ins) {
+      char* const workspace =
+          static_cast<char*>(executor_->Address(variant.algorithms[0].workspace));
+      Binding& binding = bindings_[tensor];
+      binding.readable = binding.writable = set ? workspace + offset : nullptr;
+    }
+  }
+  in_operation_ = set;
+  if (!set) done_ = executor_->current_step();
+}
+
+template <typename Dtype>
+void PlannedValues<Dtype>::Feed(TensorId tensor, const void* from, int64_t bytes) {
+  ++fed_;
+  backend_->Copy(layrub::Lane::kLoad, executor_->Address(tensor), from, bytes);
+  Binding& binding = bindings_[tensor];
+  binding.readable = binding.writable = nullptr;  // the next access calls Resolve
+}
+
 /// Returns the name under which users know a planned value: that of its blob, or else that of the
 /// tensor.
 template <typename Dtype>
-string PlannedNet<Dtype>::PublicName(int tensor) const {
-  for (const NetGraph::Version& version : memory_->net.versions) {
+string PlannedValues<Dtype>::PublicName(int tensor) const {
+  for (const NetGraph::Version& version : graph_.net.versions) {
     if (version.data == tensor || version.diff == tensor)
-      return memory_->flat.blobs[version.blob].name;
+      return graph_.flat.blobs[version.blob].name;
   }
-  return memory_->net.graph.tensors[tensor].name;
+  return graph_.net.graph.tensors[tensor].name;
 }
 
 template <typename Dtype>
-void PlannedNet<Dtype>::Copied(int tensor, bool on_device) {
-  memory_->copied.emplace_back(tensor, on_device);
-}
-
-/// Copies back values that users have written on the other side than the plan's, or in an array,
-/// and drops these copies. Must be called before the plan does anything.
-template <typename Dtype>
-void PlannedNet<Dtype>::DropCopies() {
-  for (const auto& [tensor, on_device] : memory_->copied) {
-    shared_ptr<SyncedMemory>& sides = memory_->bindings[tensor].sides;
+void PlannedValues<Dtype>::DropCopies() {
+  for (const auto& [tensor, on_device] : copied_) {
+    shared_ptr<SyncedMemory>& sides = bindings_[tensor].sides;
     if (on_device) {
       sides->gpu_data();
     } else {
@@ -66,34 +105,32 @@ void PlannedNet<Dtype>::DropCopies() {
     }
     sides.reset();
   }
-  memory_->copied.clear();
-  for (auto& array : memory_->arrays) {
+  copied_.clear();
+  for (auto& array : arrays_) {
     // Another net that shares the memory may have overwritten it.
     if (array.written && Value(array.tensor) == array.blocks)
-      BlocksFromArray(memory_->layouts[array.tensor], array.values.data(), array.blocks);
+      BlocksFromArray(layouts_[array.tensor], array.values.data(), array.blocks);
     array.current = array.written = false;
   }
 }
 
 template <typename Dtype>
-int PlannedNet<Dtype>::values_in_blocks() const {
-  const auto& versions = memory_->versions;
+int PlannedValues<Dtype>::values_in_blocks() const {
   return static_cast<int>(
-      std::count_if(versions.begin(), versions.end(),
+      std::count_if(versions_.begin(), versions_.end(),
                     [](const Blob<Dtype>* blob) { return blob->channel_block() > 1; }));
 }
 
 /// Returns the value of `tensor`, which lies in blocks at `blocks`, as an array for users. `write`:
 /// the user writes it, too. Up to date until DropCopies; valid until the next pass.
 template <typename Dtype>
-Dtype* PlannedNet<Dtype>::AsArray(int tensor, Dtype* blocks, bool write) {
-  const ChannelShape& layout = memory_->layouts[tensor];
-  auto& arrays = memory_->arrays;
-  auto array = std::find_if(arrays.begin(), arrays.end(),
+Dtype* PlannedValues<Dtype>::AsArray(int tensor, Dtype* blocks, bool write) {
+  const ChannelShape& layout = layouts_[tensor];
+  auto array = std::find_if(arrays_.begin(), arrays_.end(),
                             [&](const auto& made) { return made.tensor == tensor; });
-  if (array == arrays.end()) {
-    arrays.push_back({tensor, std::vector<Dtype>(static_cast<size_t>(layout.count()))});
-    array = arrays.end() - 1;
+  if (array == arrays_.end()) {
+    arrays_.push_back({tensor, std::vector<Dtype>(static_cast<size_t>(layout.count()))});
+    array = arrays_.end() - 1;
   }
   if (!array->current) ArrayFromBlocks(layout, blocks, array->values.data());
   array->blocks = blocks;
@@ -102,9 +139,8 @@ Dtype* PlannedNet<Dtype>::AsArray(int tensor, Dtype* blocks, bool write) {
   return array->values.data();
 }
 
-/// Copies to or from the plan's memory, on any device.
 template <typename Dtype>
-void PlannedNet<Dtype>::CopyValue(void* to, const void* from, size_t bytes) const {
+void PlannedValues<Dtype>::CopyValue(void* to, const void* from, size_t bytes) const {
   if (layrub::Device* const device = backend_->device()) {
     device->Copy(to, from, static_cast<int64_t>(bytes));
   } else {
@@ -113,54 +149,53 @@ void PlannedNet<Dtype>::CopyValue(void* to, const void* from, size_t bytes) cons
 }
 
 template <typename Dtype>
-void PlannedNet<Dtype>::CopyValue(void* to, SyncedMemory* from, size_t bytes) const {
+void PlannedValues<Dtype>::CopyValue(void* to, SyncedMemory* from, size_t bytes) const {
   const bool gpu = backend_->device() && from->head() == SyncedMemory::HEAD_AT_GPU;
   CopyValue(to, gpu ? from->gpu_data() : from->cpu_data(), bytes);
 }
 
 /// Returns the address of the value, or null if there is none.
 template <typename Dtype>
-const void* PlannedNet<Dtype>::Value(TensorId tensor) const {
+const void* PlannedValues<Dtype>::Value(TensorId tensor) const {
   const void* value = executor_->running() ? executor_->Address(tensor) : nullptr;
   // A callback may read a value that is not on the device.
   return value ? value : executor_->Find(tensor);
 }
 
 template <typename Dtype>
-Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
-  if (memory_->in_op) {
+Resolver::Place PlannedValues<Dtype>::Resolve(int tensor, bool write) {
+  if (in_operation_) {
     const Step& step = plan().steps[executor_->current_step()];
-    const layrub::Op& op = memory_->net.graph.ops[step.op];
+    const layrub::Op& op = graph_.net.graph.ops[step.op];
     const std::vector<TensorId>& writes = op.variants[step.variant].writes;
     if (op.kind == OpKind::kFeed && std::count(writes.begin(), writes.end(), tensor)) {
       // The layer reads or writes what it has fed: the compute lane must wait for the copy.
       backend_->Wait(layrub::Lane::kCompute, backend_->Record(layrub::Lane::kLoad));
-      memory_->fed = 0;
+      fed_ = 0;
       return {executor_->Address(tensor), backend_->device()};
     }
     LOG(FATAL) << op.name << " (step " << executor_->current_step() << ", variant "
                << op.variants[step.variant].name << ") " << (write ? "writes '" : "reads '")
-               << memory_->net.graph.tensors[tensor].name
+               << graph_.net.graph.tensors[tensor].name
                << "', which the layer's memory traits do not declare.";
   }
   if (executor_->running()) executor_->AwaitLoad(tensor);
-  if (write && !executor_->running() && memory_->input_version[tensor] >= 0)
-    return TakeInput(tensor);
-  CHECK(!write || !memory_->is_recomputed[tensor] ||
-        !ReadsAfterRecomputation(*executor_, memory_->net.graph, tensor))
-      << "The value of '" << memory_->net.graph.tensors[tensor].name
+  if (write && !executor_->running() && input_version_[tensor] >= 0) return TakeInput(tensor);
+  CHECK(!write || !graph_.is_recomputed[tensor] ||
+        !ReadsAfterRecomputation(*executor_, graph_.net.graph, tensor))
+      << "The value of '" << graph_.net.graph.tensors[tensor].name
       << "' cannot be changed here: strategy " << plan().strategy
       << " computes it again in the backward pass, and the change would be lost. Use "
          "--placement=keep, which computes nothing again.";
   CHECK(!write || executor_->MayWrite(tensor))
-      << "The value of '" << memory_->net.graph.tensors[tensor].name
+      << "The value of '" << graph_.net.graph.tensors[tensor].name
       << "' cannot be changed while the net runs: it is off the device, too. placement { "
          "offload_state: false } keeps it on the device.";
   const void* value = Value(tensor);
   if (!value && write && SetApart(tensor)) return {};
   CHECK(value) << Gone(tensor);
   if (write) executor_->NoteWrite(tensor);
-  if (memory_->layouts[tensor].block > 1)
+  if (layouts_[tensor].block > 1)
     return {AsArray(tensor, static_cast<Dtype*>(const_cast<void*>(value)), write)};
   const bool on_device = value == executor_->Address(tensor);
   return {const_cast<void*>(value), on_device ? backend_->device() : nullptr};
@@ -170,16 +205,15 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
 /// has no place yet. Gives it memory of its own, which is zero. Returns false if the plan does not
 /// allow that.
 template <typename Dtype>
-bool PlannedNet<Dtype>::SetApart(TensorId derivative) {
-  const layrub::Role role = memory_->net.graph.tensors[derivative].role;
-  if (role != layrub::Role::kActivationGradient || !memory_->keeps_all || executor_->running() ||
+bool PlannedValues<Dtype>::SetApart(TensorId derivative) {
+  const layrub::Role role = graph_.net.graph.tensors[derivative].role;
+  if (role != layrub::Role::kActivationGradient || !graph_.keeps_all || executor_->running() ||
       !executor_->ready_for_backward())
     return false;
-  auto& bound = memory_->bound;
-  for (auto each = bound.begin(); each != bound.end();) {
+  for (auto each = bound_.begin(); each != bound_.end();) {
     if (each->second == derivative) {
       each->first->Unbind(nullptr, 0);
-      each = bound.erase(each);
+      each = bound_.erase(each);
     } else {
       ++each;
     }
@@ -188,57 +222,57 @@ bool PlannedNet<Dtype>::SetApart(TensorId derivative) {
 }
 
 template <typename Dtype>
-bool PlannedNet<Dtype>::Holds(const SyncedMemory& memory) const {
-  const Binding* const binding = memory.binding();
-  if (!binding || binding->resolver != this) return false;
-  if (executor_->running() && memory_->done == executor_->current_step()) {
+bool PlannedValues<Dtype>::Holds(const SyncedMemory& memory) const {
+  if (!Owns(memory)) return false;
+  const TensorId tensor = memory.binding()->tensor;
+  if (executor_->running() && done_ == executor_->current_step()) {
     // While the callbacks of an operation run, they can read what it has written.
-    const Step& step = plan().steps[memory_->done];
-    const auto& writes = memory_->net.graph.ops[step.op].variants[step.variant].writes;
-    if (std::count(writes.begin(), writes.end(), binding->tensor)) return true;
+    const Step& step = plan().steps[done_];
+    const auto& writes = graph_.net.graph.ops[step.op].variants[step.variant].writes;
+    if (std::count(writes.begin(), writes.end(), tensor)) return true;
   }
-  return executor_->Find(binding->tensor);
+  return executor_->Find(tensor);
 }
 
 /// Called when the user writes an input that a layer has overwritten in place. Returns the input's
 /// own address, where the next pass reads it.
 template <typename Dtype>
-Resolver::Place PlannedNet<Dtype>::TakeInput(TensorId tensor) {
-  const NetGraph::Version& input = memory_->net.versions[memory_->input_version[tensor]];
-  const shared_ptr<SyncedMemory>& shown = memory_->flat.blobs[input.blob].blob->data();
+Resolver::Place PlannedValues<Dtype>::TakeInput(TensorId tensor) {
+  const NetGraph::Version& input = graph_.net.versions[input_version_[tensor]];
+  const shared_ptr<SyncedMemory>& shown = graph_.flat.blobs[input.blob].blob->data();
   if (shown->user_owned()) return {const_cast<void*>(shown->cpu_data())};
   const void* value = executor_->Find(tensor);
   void* address = executor_->Address(input.data);
-  if (value) CopyValue(address, value, memory_->net.graph.tensors[tensor].bytes);
+  if (value) CopyValue(address, value, graph_.net.graph.tensors[tensor].bytes);
   Show(shown, input.data);
   return {address, backend_->device()};
 }
 
 template <typename Dtype>
-string PlannedNet<Dtype>::Gone(TensorId tensor) const {
+string PlannedValues<Dtype>::Gone(TensorId tensor) const {
   const auto is_derivative = [&](const NetGraph::Version& version) {
     return version.diff == tensor;
   };
-  const auto& versions = memory_->net.versions;
+  const auto& versions = graph_.net.versions;
   if (executor_->ready_for_backward() &&
       std::any_of(versions.begin(), versions.end(), is_derivative)) {
     const string remedy =
-        memory_->keeps_all
+        graph_.keeps_all
             ? "To go backward from a layer, write the derivatives of its tops before."
             : "To set them and go backward in parts, run the forward in parts before: "
               "ForwardFromTo "
               "(Python: net.forward(start=FIRST, end=LAST)); or plan with --placement=keep.";
-    return "The value of '" + memory_->net.graph.tensors[tensor].name +
+    return "The value of '" + graph_.net.graph.tensors[tensor].name +
            "' is gone: the forward has run under a memory plan, in which derivatives come with the "
            "whole Backward(). " +
            remedy;
   }
-  if (memory_->net.graph.tensors[tensor].role == layrub::Role::kParameterGradient)
-    return "The gradient '" + memory_->net.graph.tensors[tensor].name +
+  if (graph_.net.graph.tensors[tensor].role == layrub::Role::kParameterGradient)
+    return "The gradient '" + graph_.net.graph.tensors[tensor].name +
            "' cannot be read: the memory plan updates each parameter within the backward pass, "
            "when ApplyUpdate is called, and keeps no gradients. To keep them, set placement { "
            "keep_gradients: true } in the solver prototxt.";
-  return "The value of '" + memory_->net.graph.tensors[tensor].name + "' is gone: strategy " +
+  return "The value of '" + graph_.net.graph.tensors[tensor].name + "' is gone: strategy " +
          plan().strategy +
          " gave its memory to others after its last use, or another net has run in its place. To "
          "keep the data of this blob readable, "
@@ -248,16 +282,17 @@ string PlannedNet<Dtype>::Gone(TensorId tensor) const {
          "--placement=keep.";
 }
 
-#define INSTANTIATE_VALUES(Dtype)                                               \
-  template Resolver::Place PlannedNet<Dtype>::Resolve(int, bool);               \
-  template void PlannedNet<Dtype>::Copied(int, bool);                           \
-  template bool PlannedNet<Dtype>::SetApart(TensorId);                          \
-  template bool PlannedNet<Dtype>::Holds(const SyncedMemory&) const;            \
-  template string PlannedNet<Dtype>::Gone(TensorId) const;                      \
-  template void PlannedNet<Dtype>::DropCopies();                                \
-  template int PlannedNet<Dtype>::values_in_blocks() const;                     \
-  template void PlannedNet<Dtype>::CopyValue(void*, const void*, size_t) const; \
-  template void PlannedNet<Dtype>::CopyValue(void*, SyncedMemory*, size_t) const
+#define INSTANTIATE_VALUES(Dtype)                                                  \
+  template Resolver::Place PlannedValues<Dtype>::Resolve(int, bool);               \
+  template bool PlannedValues<Dtype>::Holds(const SyncedMemory&) const;            \
+  template string PlannedValues<Dtype>::Gone(TensorId) const;                      \
+  template void PlannedValues<Dtype>::BeginPass(Pass);                             \
+  template void PlannedValues<Dtype>::DropCopies();                                \
+  template void PlannedValues<Dtype>::SetAddresses(const Step&, bool);             \
+  template void PlannedValues<Dtype>::Feed(TensorId, const void*, int64_t);        \
+  template int PlannedValues<Dtype>::values_in_blocks() const;                     \
+  template void PlannedValues<Dtype>::CopyValue(void*, const void*, size_t) const; \
+  template void PlannedValues<Dtype>::CopyValue(void*, SyncedMemory*, size_t) const
 INSTANTIATE_VALUES(float);
 INSTANTIATE_VALUES(double);
 

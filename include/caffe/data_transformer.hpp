@@ -67,6 +67,10 @@ class DataTransformer {
   Window Draw(cv::Mat* cv_img);
   void Write(const cv::Mat& cv_img, const Window& window, Dtype* target) const;
 #endif
+  /// Whether Draw draws as many numbers for each image.
+  bool DrawsAlike() const { return !ChangesImages(); }
+  /// Draws the numbers that Draw would, without the image. Needs DrawsAlike.
+  void SkipDraw();
 
   /// Transforms every item with the same random draws. Reshapes an empty target.
   void Transform(Blob<Dtype>* input_blob, Blob<Dtype>* transformed_blob);

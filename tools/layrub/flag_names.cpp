@@ -9,6 +9,7 @@
 
 #include "caffe/util/nearest_name.hpp"
 #include "layrub/commands.hpp"
+#include "layrub/flag_table.hpp"
 
 namespace layrub_tool {
 
@@ -43,19 +44,17 @@ bool IsFlag(const std::string& name, bool* has_value) {
 /// `lists` has the lists that were given so far.
 void CheckGivenOnce(const std::string& name, const std::string& value,
                     std::map<std::string, std::string>* lists) {
-  for (const char* list : {"load", "top_shape", "data_shape", "weights", "stage", "debug"}) {
-    if (name != list) continue;
-    const auto [before, fresh] = lists->emplace(name, value);
-    if (fresh) continue;
-    Fail("--" + name + " is given twice, but holds a list: join the values with a comma, as in --" +
-         name + "=" + before->second + "," + value + ".");
-  }
+  const auto [before, fresh] = lists->emplace(name, value);
+  if (fresh) return;
+  Fail("--" + name + " is given twice, but holds a list: join the values with a comma, as in --" +
+       name + "=" + before->second + "," + value + ".");
 }
 
 }  // namespace
 
 void CheckFlagNames(int argc, char** argv) {
   std::map<std::string, std::string> lists;
+  const std::string command = argc > 1 ? argv[1] : "";
   static char help[] = "--help";
   for (int i = 1; i < argc; ++i) {
     std::string name = argv[i];
@@ -77,7 +76,7 @@ void CheckFlagNames(int argc, char** argv) {
     std::string value =
         alone ? "" : std::string(argv[i]).substr(std::string(argv[i]).find('=') + 1);
     if (has_value && alone && ++i < argc) value = argv[i];  // the next argument is the value
-    CheckGivenOnce(name, value, &lists);
+    if (HoldsList(command, name)) CheckGivenOnce(name, value, &lists);
   }
 }
 

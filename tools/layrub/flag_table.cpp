@@ -193,6 +193,15 @@ bool KnowsFlag(const std::string& command, const std::string& flag) {
   return false;
 }
 
+bool HoldsList(const std::string& command, const std::string& flag) {
+  const bool known = KnowsFlag(command, flag);
+  for (const FlagRow& row : FlagTable()) {
+    if (NameOf(row) != flag || (known && !HasWord(row.commands, command))) continue;
+    if (std::string(row.flag).find(',') != std::string::npos) return true;
+  }
+  return false;
+}
+
 std::string FlagsHelp(const std::string& command) {
   std::string help;
   for (const FlagRow& row : FlagTable()) {

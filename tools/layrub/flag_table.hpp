@@ -21,6 +21,10 @@ const std::vector<FlagRow>& FlagTable();
 /// Whether the command knows the flag, "device_memory".
 bool KnowsFlag(const std::string& command, const std::string& flag);
 
+/// Whether the flag's value is a list: its row has a comma, "--load=FILE[,FILE]". Rows of other
+/// commands count if `command` does not know the flag.
+bool HoldsList(const std::string& command, const std::string& flag);
+
 /// The rows of the command, in lines of at most 80 characters.
 std::string FlagsHelp(const std::string& command);
 

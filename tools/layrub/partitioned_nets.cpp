@@ -88,6 +88,11 @@ int LevelsFlag() {
 bool PartitionFlagGiven() {
   if (FLAGS_devices == 1 && !FLAGS_partition.empty())
     Fail("--partition says how a net is divided: give --devices=N, too.");
+  if (FLAGS_devices != 1 && SolversFlag() > 1) {
+    Fail("--devices divides one net; " +
+         std::string(FLAGS_cpu_solvers > 1 ? "--cpu_solvers" : "--gpu with several IDs") +
+         " makes copies of it: give one of them.");
+  }
   return FLAGS_devices != 1;
 }
 

@@ -111,11 +111,16 @@ class OwnLayers(unittest.TestCase):
         for load in (LIBRARY + ",", "," + LIBRARY):
             done = run("train", "--solver=own.solver", "--load=" + load)
             self.assertEqual((1, f"layrub: --load={load}: a name in the list is empty."), (done.code, done.last))
-        for flag in ("load", "weights", "stage", "data_shape", "debug", "top_shape"):
+        for flag in ("load", "weights", "stage", "data_shape", "debug", "top_shape", "gpu", "device_memory", "partition"):
             for given in ([f"--{flag}=a", f"--{flag}=b"], [f"--{flag}", "a", f"-{flag}=b"]):
-                done = run("plan", *given)
+                done = run("compare", *given)
                 self.assertEqual((1, f"layrub: --{flag} is given twice, but holds a list: join the values with a comma, "
                                      f"as in --{flag}=a,b."), (done.code, done.last))
+
+    def test_the_last_of_a_flag_without_a_list_counts(self):
+        done = run("plan", "--model=own.prototxt", "--load=" + LIBRARY, "--device_memory=1GiB", "--device_memory=a")
+        self.assertEqual(1, done.code)
+        self.assertIn("device_memory: 'a' is not a size", done.err)
 
     def test_libraries_that_lack_a_type_are_named(self):
         solver = self.solver("own", 'type: "MyTripler"')

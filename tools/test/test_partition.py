@@ -117,6 +117,7 @@ class Plans(DigitsTest):
         for text, *args in (("--largest_batch is for one device", "--devices=2", "--largest_batch"), ("--devices=3: a net is divided in halves", "--devices=3"),
                             ("--devices=0: ", "--devices=0"),
                             ("--partition=zebra: there is no such partition; there are auto, tofu,", "--devices=2", "--partition=zebra"),
+                            ("--devices divides one net; --cpu_solvers makes copies", "--devices=2", "--cpu_solvers=2"),
                             ("--partition says how a net is divided: give --devices=N", "--partition=tofu")):
             refused = run(*PLAN, *args)
             self.assertEqual(1, refused.code)

@@ -118,9 +118,14 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
   /// number, null for one not in use.
   virtual vector<Caffe::RNG*> Generators() const { return {this->data_transformer_->random()}; }
 
-  /// Called for each item i in order. Item 0 gives the batch the shape of its image, 1 x C x H x W,
-  /// with `items` in place of 1. Returns false if a later image has another shape.
-  bool GiveShape(int item, int items, const vector<int>& image, Blob<Dtype>* batch) const;
+  /// Called for each item that is made, in order. The first gives the batch the shape of its image,
+  /// 1 x C x H x W, with `items` in place of 1. Returns false if a later image has another shape.
+  bool GiveShape(bool first, int items, const vector<int>& image, Blob<Dtype>* batch) const;
+  /// Whether an item of a batch of `items` goes to other devices only (LayerParameter::layout), and
+  /// so need not be made: SkipItem takes its turn.
+  bool IsElsewhere(int item, int items) const;
+  /// Work that draws the random numbers of an item.
+  BatchWorkers::Work SkipItem(int item);
   layrub::PerProcess<BatchWorkers> workers_;
   vector<shared_ptr<Batch<Dtype>>> prefetch_;
   BlockingQueue<Batch<Dtype>*> prefetch_free_;

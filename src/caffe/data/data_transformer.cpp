@@ -181,6 +181,15 @@ typename DataTransformer<Dtype>::Window DataTransformer<Dtype>::DrawWindow(int h
   return window;
 }
 
+template <typename Dtype>
+void DataTransformer<Dtype>::SkipDraw() {
+  CHECK(DrawsAlike()) << "what is drawn depends on the image";
+  if (param_.mirror()) Rand(2);
+  if (crop_height_ == 0 || phase_ != TRAIN) return;
+  Rand(1);
+  Rand(1);
+}
+
 // Aborts unless the mean, if there is one, fits an image of this size.
 template <typename Dtype>
 void DataTransformer<Dtype>::CheckMean(int channels, int height, int width) const {

@@ -328,7 +328,7 @@ void AnnotatedDataLayer<Dtype>::LoadItem(int item, const string& key, const stri
     image = changed.image();
     *boxes = changed.boxes();
     Blob<Dtype>& data = batch->data_;
-    CHECK(this->GiveShape(item, batch_size, transformer.InferBlobShape(image), &data))
+    CHECK(this->GiveShape(item == 0, batch_size, transformer.InferBlobShape(image), &data))
         << this->Name() << ": image " << key << " of " << image.rows << " x " << image.cols
         << " does not fit into a batch of shape " << data.shape_string()
         << "; images must have one size, unless resize_param or a crop gives them one.";

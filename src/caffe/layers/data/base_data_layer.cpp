@@ -123,12 +123,22 @@ LoadedData BasePrefetchingDataLayer<Dtype>::loaded() const {
 }
 
 template <typename Dtype>
-bool BasePrefetchingDataLayer<Dtype>::GiveShape(int item, int items, const vector<int>& image,
+bool BasePrefetchingDataLayer<Dtype>::GiveShape(bool first, int items, const vector<int>& image,
                                                 Blob<Dtype>* batch) const {
   vector<int> shape = image;
   shape[0] = items;
-  if (item == 0) batch->Reshape(shape);
+  if (first) batch->Reshape(shape);
   return shape == batch->shape();
+}
+
+template <typename Dtype>
+bool BasePrefetchingDataLayer<Dtype>::IsElsewhere(int item, int items) const {
+  return !own_->Has(item, items) && this->data_transformer_->DrawsAlike();
+}
+
+template <typename Dtype>
+BatchWorkers::Work BasePrefetchingDataLayer<Dtype>::SkipItem(int item) {
+  return [this, item] { workers_->InOrder(item, [this] { this->data_transformer_->SkipDraw(); }); };
 }
 
 template <typename Dtype>

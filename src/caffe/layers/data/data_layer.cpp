@@ -152,8 +152,12 @@ template <typename Dtype>
 void DataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   const int batch_size = static_cast<int>(this->layer_param_.data_param().batch_size());
   Dtype* const labels = this->output_labels_ ? batch->label_.mutable_cpu_data() : nullptr;
-  this->workers_->Run(batch_size, [this, batch, labels](int i) {
+  this->workers_->Run(batch_size, [this, batch, batch_size, labels](int i) {
     while (Skip()) Next();
+    if (this->IsElsewhere(i, batch_size)) {
+      Next();
+      return this->SkipItem(i);
+    }
     string value = cursor_->value();
     const bool worth_handing = value.size() >= kMinBytesToHandOver;
     BatchWorkers::Work work = [this, batch, labels, i, key = cursor_->key(),
@@ -183,9 +187,10 @@ void DataLayer<Dtype>::LoadItem(int item, const string& key, Image image, Batch<
   const int batch_size = static_cast<int>(this->layer_param_.data_param().batch_size());
   typename DataTransformer<Dtype>::Window window;
   Dtype* place = nullptr;
+  const bool first = item == 0 || this->IsElsewhere(item - 1, batch_size);
   this->workers_->InOrder(item, [&] {
     Blob<Dtype>& data = batch->data_;
-    CHECK(this->GiveShape(item, batch_size, transformer.InferBlobShape(image), &data))
+    CHECK(this->GiveShape(first, batch_size, transformer.InferBlobShape(image), &data))
         << Name() << ": image " << key << " of " << SizeOf(image)
         << " does not fit into a batch of shape " << data.shape_string()
         << "; images must have one size, unless crop_size gives them one.";

@@ -113,7 +113,7 @@ void DenseImageDataLayer<Dtype>::LoadItem(int item, const string& path, const st
   Dtype *pixels = nullptr, *classes = nullptr;
   this->workers_->InOrder(item, [&] {
     Blob<Dtype>& data = batch->data_;
-    CHECK(this->GiveShape(item, batch_size, transformer.InferBlobShape(image), &data))
+    CHECK(this->GiveShape(item == 0, batch_size, transformer.InferBlobShape(image), &data))
         << this->Name(path) << " of " << image.rows << " x " << image.cols
         << " does not fit into a batch of shape " << data.shape_string()
         << "; images must have one size, unless new_height and new_width or crop_height and "

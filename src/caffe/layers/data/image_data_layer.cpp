@@ -131,6 +131,7 @@ void ImageDataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
     labels[i] = static_cast<Dtype>(lines_[lines_id_].second);
     const string path = lines_[lines_id_].first;
     Next();
+    if (this->IsElsewhere(i, batch_size)) return this->SkipItem(i);
     return [this, batch, i, path] { LoadItem(i, path, batch); };
   });
 }
@@ -142,9 +143,10 @@ void ImageDataLayer<Dtype>::LoadItem(int item, const string& path, Batch<Dtype>*
   cv::Mat image = Image(path);
   typename DataTransformer<Dtype>::Window window;
   Dtype* place = nullptr;
+  const bool first = item == 0 || this->IsElsewhere(item - 1, batch_size);
   this->workers_->InOrder(item, [&] {
     Blob<Dtype>& data = batch->data_;
-    CHECK(this->GiveShape(item, batch_size, transformer.InferBlobShape(image), &data))
+    CHECK(this->GiveShape(first, batch_size, transformer.InferBlobShape(image), &data))
         << Name(path) << " of " << image.rows << " x " << image.cols
         << " does not fit into a batch of shape " << data.shape_string()
         << "; images must have one size, unless new_height and new_width or crop_size give them "

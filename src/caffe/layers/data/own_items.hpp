@@ -11,7 +11,7 @@
 namespace caffe {
 
 /// The rule of a source whose tops all have the items of the batch along their first axis. Every
-/// device reads all items, so that all draw the same random numbers, and keeps its own.
+/// device goes through all items, so that all draw the same random numbers, and keeps its own.
 inline LayerRule SourceRule(const LayerShapes& shapes) {
   if (shapes.top[0].empty()) return NoAxes("its top has no items");
   LayerRule rule = Axes({ItemAxis(shapes)});
@@ -41,6 +41,10 @@ class OwnItems {
         << "layout: the batch has another size than the one that was divided.";
     if (parts_ > 1) whole[0] = static_cast<int>(whole[0] / parts_);
     return whole;
+  }
+  /// Whether item `item` of a batch of `items` is one of this device's.
+  bool Has(int64_t item, int64_t items) const {
+    return item >= First(items) && item < First(items) + items / parts_;
   }
   /// Index of this device's first value in a whole batch of `count` values.
   int64_t First(int64_t count) const { return count / parts_ * index_; }

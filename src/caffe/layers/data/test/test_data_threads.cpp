@@ -3,11 +3,14 @@
 #include <filesystem>
 #include <fstream>
 
+#include "caffe/device_group.hpp"
 #include "caffe/layers/base_data_layer.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
 #include "caffe/layers/test/variant_check.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/io.hpp"
+#include "caffe/util/layout_proto.hpp"
+#include "layrub/device/communicator.hpp"
 
 #if defined(USE_OPENCV) && (defined(USE_LMDB) || defined(USE_LEVELDB))
 #include <opencv2/core/core.hpp>
@@ -151,17 +154,17 @@ class DataThreads : public testing::Test {
 };
 
 constexpr char kCrops[] = "transform_param { crop_size: 32 mirror: true scale: 0.5 mean_value: 7 }";
+constexpr char kChanges[] =
+    "transform_param { crop_size: 32 mirror: true img_rand_resize_lower: 33 "
+    "img_rand_resize_upper: 40 distort_param { brightness_prob: 0.5 brightness_delta: 20 } "
+    "noise_param { prob: 0.5 inverse: true } }";
 
 TEST_F(DataThreads, AnyNumberOfThreadsReadsJpegsAlike) {
   ExpectSameWithAnyThreads(Database("pictures", kCrops));
 }
 
 TEST_F(DataThreads, AnyNumberOfThreadsTransformsAtRandomAlike) {
-  ExpectSameWithAnyThreads(
-      Database("pictures",
-               "transform_param { crop_size: 32 mirror: true img_rand_resize_lower: 33 "
-               "img_rand_resize_upper: 40 distort_param { brightness_prob: 0.5 "
-               "brightness_delta: 20 } noise_param { prob: 0.5 inverse: true } }"));
+  ExpectSameWithAnyThreads(Database("pictures", kChanges));
 }
 
 TEST_F(DataThreads, AnyNumberOfThreadsReadsPixelsAlike) {
@@ -191,6 +194,60 @@ TEST_F(DataThreads, AnyNumberOfThreadsReadsListsAlike) {
 TEST_F(DataThreads, AnyNumberOfThreadsReadsWindowsAlike) {
   ExpectSameWithAnyThreads(
       Files("WindowData", "", "transform_param { crop_size: 24 mirror: true }"));
+}
+
+/// A source of batches of eight, of which each of `devices` takes a part.
+string Divided(string layer, int devices) {
+  layrub::Layout layout{{8}, {}, {}};
+  for (int parts = 1; parts < devices; parts *= 2) layout.levels.push_back(layrub::Cut(0));
+  layer.replace(layer.find("batch_size: 9"), 13, "batch_size: 8");
+  return devices == 1 ? layer : layer + " layout { " + ToProto(layout).ShortDebugString() + " }";
+}
+
+TEST_F(DataThreads, EachOfSeveralDevicesGetsItsItemsOfTheWholeBatch) {
+  for (const string& source :
+       {Database("pictures", kCrops), Database("raw", kCrops), Database("pictures", kChanges),
+        Files("ImageData", "shuffle: true", kCrops),
+        Files("WindowData", "", "transform_param { crop_size: 24 mirror: true }")}) {
+    const vector<vector<double>> whole = Batches(Divided(source, 1), 2);
+    for (const int devices : {2, 4}) {
+      const layrub::Group group =
+          layrub::ConnectThreads(std::vector<layrub::Device*>(static_cast<size_t>(devices)));
+      vector<vector<double>> joined(whole.size());
+      for (const auto& member : group) {
+        const DeviceGroupScope scope(member.get());
+        const vector<vector<double>> own = Batches(Divided(source, devices), 2);
+        for (size_t i = 0; i < own.size(); ++i)
+          joined[i].insert(joined[i].end(), own[i].begin(), own[i].end());
+      }
+      EXPECT_EQ(joined, whole) << devices << " " << source;
+    }
+  }
+}
+
+TEST_F(DataThreads, AnImageThatAnotherDeviceTakesIsNotDecoded) {
+  vector<string> records;
+  for (int i = 0; i < 8; ++i) records.push_back(Picture(i).SerializeAsString());
+  Write("eight", records);
+  const vector<vector<double>> whole = Batches(Divided(Database("eight", kCrops), 1), 2);
+  for (int i = 4; i < 8; ++i) {
+    Datum damaged = Picture(i);
+    damaged.set_data(string(5000, 'x'));
+    records[i] = damaged.SerializeAsString();
+  }
+  Write("half", records);
+  const string divided = Divided(Database("half", kCrops), 2);
+  const layrub::Group group = layrub::ConnectThreads(std::vector<layrub::Device*>(2));
+  {
+    const DeviceGroupScope scope(group[0].get());
+    const vector<vector<double>> own = Batches(divided, 2);
+    for (size_t i = 0; i < own.size(); ++i) {
+      const size_t half = whole[i].size() / 2;
+      EXPECT_EQ(own[i], vector<double>(whole[i].begin(), whole[i].begin() + half)) << i;
+    }
+  }
+  const DeviceGroupScope scope(group[1].get());
+  EXPECT_NE(Error(divided, 2).find("'key104' holds an image that cannot be decoded"), string::npos);
 }
 
 TEST_F(DataThreads, EachBatchMayHaveAnotherShape) {

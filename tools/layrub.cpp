@@ -51,7 +51,9 @@ const std::vector<Command>& Commands() {
       {"plan", "", 0, "show how much memory a net needs, before training and without its data",
        "Example: layrub plan --model=lenet.prototxt --device_memory=64MiB\n", false, RunPlan},
       {"compare", "", 0, "compare what the memory strategies take, in bytes and in time",
-       "Example: layrub compare --model=lenet.prototxt --report=lenet\n", false, RunCompare},
+       "Example: layrub compare --model=lenet.prototxt --report=lenet\n"
+       "         layrub compare --model=lenet.prototxt --devices=4 --report=lenet\n",
+       false, RunCompare},
       {"draw", "GRAPH.txt PLAN.txt ...", 2, "draw dumped plans, side by side on one scale",
        "All plans must be plans of GRAPH.txt. The operations of an iteration run from left\n"
        "to right, the addresses of the device go upwards; host memory is below. A browser\n"

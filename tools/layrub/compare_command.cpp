@@ -68,6 +68,8 @@ int RunCompare(const std::vector<std::string>&) {
     options.value().machine = layrub::ShareLink(alone, FLAGS_devices);
     return Show(ComparePartitions(nets, options.value(), alone, budgets), picture);
   }
+  LOG_IF(WARNING, !FLAGS_placement.empty())
+      << "--placement has no effect on 'layrub compare' without --devices: it compares all.";
   const layrub::Result<caffe::SolverGraphs> graphs = BuildGraphs(nets, options.value());
   if (!graphs.ok()) return ExitCode(graphs.status());
   WarnIfProfileLacksOperations(graphs.value().train, options.value().machine);

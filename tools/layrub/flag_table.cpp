@@ -33,6 +33,8 @@ const std::vector<FlagRow>& FlagTable() {
       // The memory plan.
       {"train plan", "--placement=NAME", "memory strategy (auto): {strategies}"},
       {"test", "--placement=NAME", "memory strategy (liveness): {strategies}"},
+      {"compare", "--placement=NAME",
+       "with --devices, memory strategy of each device (auto): {strategies}"},
       {"time", "--placement=NAME",
        "time training under this memory strategy instead: {strategies}"},
       {"train", "--device_memory=SIZE", "train within this much device memory, such as 8GiB"},

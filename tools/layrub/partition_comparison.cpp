@@ -44,8 +44,12 @@ struct NamedPartition {
 };
 
 std::vector<std::string> WantedNames() {
-  const std::vector<std::string> names = SplitList(FLAGS_partition);
-  for (const std::string& name : names) CheckPartitionName(name);
+  std::vector<std::string> names;
+  for (const std::string& name : SplitList(FLAGS_partition)) {
+    if (name.empty()) Fail("--partition=" + FLAGS_partition + ": a name in the list is empty.");
+    CheckPartitionName(name);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
   return names.empty() ? PartitionNames() : names;
 }
 

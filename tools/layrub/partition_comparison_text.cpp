@@ -65,8 +65,11 @@ std::string ToText(const PartitionComparison& comparison) {
   out << comparison.net << " among " << comparison.devices
       << " devices, one iteration by the model of machine " << comparison.machine
       << ". One device whose memory held\neverything would take "
-      << FormatSeconds(comparison.whole_seconds) << ". Memory and traffic are those of each device"
-      << ", speed is beside " << comparison.devices << " ideal devices.";
+      << FormatSeconds(comparison.whole_seconds)
+      << ". Each device takes memory, receives bytes from the others, and has traffic\nwith the "
+         "host; "
+         "speed is a part of that of "
+      << comparison.devices << " devices that exchange nothing and hold everything.";
   if (comparison.limit_bytes)
     out << "\nA device has " << FormatBytes(*comparison.limit_bytes) << ".";
   out << "\n" << WhatWouldFit(comparison) << "\n";

@@ -1,8 +1,10 @@
 #include "layrub/partitioned_nets.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <ctime>
 #include <iomanip>
+#include <limits>
 #include <optional>
 #include <sstream>
 
@@ -63,14 +65,26 @@ struct Goals {
   SearchGoal small;  ///< least time if a device's bytes move to the host and back
 };
 
-/// The predicted time of an iteration of `nets`; none if they do not fit the budget.
-std::optional<double> SecondsOf(const WantedNets& nets, const PlacementOptions& options) {
+/// What makes one way to divide a net better than another: that it fits the budget, then less time,
+/// or a smaller budget if it does not fit.
+struct Rank {
+  bool misses = false;
+  double seconds = 0;  ///< predicted, of an iteration
+  int64_t bytes = 0;   ///< the smallest budget
+  auto operator<=>(const Rank&) const = default;
+};
+
+Rank RankOf(const WantedNets& nets, const PlacementOptions& options) {
   const layrub::Result<caffe::SolverGraphs> graphs = BuildGraphs(nets, options);
   if (!graphs.ok()) Fail(graphs.status().message);
   const layrub::Result<caffe::SolverPlans> plans = caffe::PlanNets(graphs.value(), options);
-  if (!plans.ok()) return std::nullopt;
-  const caffe::SizedPlan& train = plans.value().train;
-  return Simulate(graphs.value().of(train), *train.plan, options.machine).seconds;
+  if (plans.ok()) {
+    const caffe::SizedPlan& train = plans.value().train;
+    return {false, Simulate(graphs.value().of(train), *train.plan, options.machine).seconds, 0};
+  }
+  const layrub::Result<caffe::SolverPlans> smallest = SmallestPlans(graphs.value(), options);
+  const int64_t none = std::numeric_limits<int64_t>::max();
+  return {true, 0, smallest.ok() ? smallest.value().device_bytes : none};
 }
 
 int LevelsFlag() {
@@ -87,7 +101,7 @@ int LevelsFlag() {
 
 bool PartitionFlagGiven() {
   if (FLAGS_devices == 1 && !FLAGS_partition.empty())
-    Fail("--partition says how a net is divided: give --devices=N, too.");
+    Fail("--partition says how a net is divided: give --devices=2 or more, too.");
   if (FLAGS_devices != 1 && SolversFlag() > 1) {
     Fail("--devices divides one net; " +
          std::string(FLAGS_cpu_solvers > 1 ? "--cpu_solvers" : "--gpu with several IDs") +
@@ -107,7 +121,10 @@ void CheckPartitionName(const std::string& name) {
 }
 
 NetDivider::NetDivider(const WantedNets& nets, const Machine& machine)
-    : nets_(nets), machine_(machine), levels_(LevelsFlag()), axes_(AxesOfNet(nets.net, machine)) {}
+    : nets_(WithKnownLayers(nets)),
+      machine_(machine),
+      levels_(LevelsFlag()),
+      axes_(AxesOfNet(nets_.net, machine)) {}
 
 std::vector<Partition> NetDivider::Candidates(const std::string& name) const {
   const Goals goals(axes_.network, machine_);
@@ -148,7 +165,7 @@ double WholeSeconds(const WantedNets& nets, PlacementOptions options, const Mach
   options.strategy = "keep";
   options.budget = {};
   options.machine = machine;
-  return SecondsOf(nets, options).value_or(0);
+  return RankOf(nets, options).seconds;
 }
 
 PartitionedNets PartitionOfFlags(const WantedNets& nets, const PlacementOptions& options,
@@ -163,13 +180,12 @@ PartitionedNets PartitionOfFlags(const WantedNets& nets, const PlacementOptions&
   result.axes = divider.axes();
   std::vector<Partition> candidates = divider.Candidates(result.name);
   result.search_seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-  std::optional<double> least;
+  std::optional<Rank> least;
   for (Partition& candidate : candidates) {
     WantedNets local = divider.Local(candidate);
-    const std::optional<double> seconds =
-        candidates.size() == 1 ? std::nullopt : SecondsOf(local, options);
-    if (result.partition.levels() > 0 && (!seconds || (least && *least <= *seconds))) continue;
-    least = seconds;
+    const Rank rank = candidates.size() == 1 ? Rank() : RankOf(local, options);
+    if (least && *least <= rank) continue;
+    least = rank;
     result.local = std::move(local);
     result.partition = std::move(candidate);
   }

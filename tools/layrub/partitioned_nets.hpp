@@ -35,8 +35,8 @@ void CheckPartitionName(const std::string& name);
 /// Divides nets among the devices of --devices.
 class NetDivider {
  public:
-  /// `machine`: one of the devices. Its link to the host is shared with the others. `nets` must
-  /// outlive the object. Ends the program if --devices is not a power of two.
+  /// `machine`: one of the devices. Its link to the host is shared with the others. Ends the
+  /// program if --devices is not a power of two.
   NetDivider(const WantedNets& nets, const layrub::Machine& machine);
 
   const caffe::NetAxes& axes() const { return axes_; }
@@ -47,7 +47,7 @@ class NetDivider {
   WantedNets Local(const layrub::partition::Partition& partition) const;
 
  private:
-  const WantedNets& nets_;
+  const WantedNets nets_;
   const layrub::Machine machine_;
   const int levels_;
   const caffe::NetAxes axes_;

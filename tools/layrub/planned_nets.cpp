@@ -125,6 +125,12 @@ WantedNets NetsOfFlags(const std::string& command) {
   return wanted;
 }
 
+WantedNets WithKnownLayers(WantedNets nets) {
+  nets.net = caffe::WithOpaqueLayers(nets.net, TopShapeFlag());
+  for (NetParameter& test : nets.tests) test = caffe::WithOpaqueLayers(test, TopShapeFlag());
+  return nets;
+}
+
 std::string NetName(const NetParameter& net) {
   if (!net.name().empty()) return net.name();
   return std::filesystem::path(FLAGS_model.empty() ? FLAGS_solver : FLAGS_model).filename();

@@ -25,6 +25,9 @@ WantedNets NetsOfFlags(const std::string& command);
 /// (--top_shape), are replaced by layers with the same tops that cannot run.
 caffe::NetParameter ShapesOf(const caffe::NetParameter& net);
 
+/// The same nets without layers that this program lacks: ShapesOf for them alone.
+WantedNets WithKnownLayers(WantedNets nets);
+
 /// The name of the net or, if it has none, of its file.
 std::string NetName(const caffe::NetParameter& net);
 

@@ -63,6 +63,8 @@ class Drawing {
     Lines();
     Marks();
     Labels();
+    if (curves_.empty())
+      svg_.Text((kLeft + kRight) / 2, (kTop + kBottom) / 2, "No plan fits.", "", Anchor::kMiddle);
     return svg_.Finish();
   }
 

@@ -107,8 +107,36 @@ class Plans(DigitsTest):
         self.assertEqual(0, run(*PLAN, *divided, "--device_memory=" + least[2]).code)
         self.assertRegex(told.out, r"\n  data +1\.0 MiB .* needs [\d.]+ MiB\n")
 
+    def test_of_any_batch_exist_for_any_number_of_devices(self):
+        for batch, devices in ((2, 8), (4, 8), (6, 4), (6, 8), (12, 8), (8, 16), (8, 32)):
+            found = run("compare", "--model=" + MODEL, "--synthetic", "--machine=k80", f"--batch={batch}",
+                        f"--devices={devices}", "--device_memory=8GiB", "--placement=hybrid", "--format=json")
+            self.assertEqual(0, found.code, (batch, devices, found.last))
+            self.assertEqual({"fits"}, {row["verdict"] for row in json.loads(found.out)["plans"]})
+        lenet = os.path.join(SOURCE, "models/lenet/train_val.prototxt")
+        write("lenet.prototxt", f'net: "{lenet}" test_iter: 1 test_interval: 1 base_lr: 0.1 lr_policy: "fixed"')
+        for name in PARTITIONS:  # the test net is divided like the training net
+            done = run("plan", "--solver=lenet.prototxt", "--devices=4", "--data_shape=1,28,28", "--batch=8",
+                       "--partition=" + name)
+            self.assertEqual(0, done.code, done.last)
+
+    def test_of_a_net_with_an_unknown_layer_need_its_shape(self):
+        write("odd.prototxt", '''
+            layer { name: "data" type: "Input" top: "x" input_param { shape { dim: 8 dim: 16 } } }
+            layer { name: "odd" type: "Zebra" bottom: "x" top: "y" }
+            layer { name: "ip" type: "InnerProduct" bottom: "y" top: "z" inner_product_param { num_output: 8 } }
+            layer { name: "loss" type: "Reduction" bottom: "z" top: "loss" loss_weight: 1 }''')
+        for command in ("plan", "compare"):
+            done = run(command, "--model=odd.prototxt", "--devices=2", "--top_shape=y:8,16")
+            self.assertEqual(0, done.code, done.last)
+
+    def test_of_which_none_fits_have_the_smallest_budget_of_all(self):
+        args = (*PLAN[1:], "--devices=2", "--device_memory=1MiB")
+        least = re.search(r"--device_memory=(\d+)", run("compare", *args).out)[1]
+        self.assertEqual(least, str(json.loads(run("plan", *args, "--format=json").out)["smallest_budget_bytes"]))
+
     def test_refuse_invalid_flags(self):
-        for text, *args in (("--partition says how a net is divided: give --devices=N", "--partition=tofu"),
+        for text, *args in (("--partition says how a net is divided: give --devices=2 or more", "--partition=tofu"),
                             ("--partition=zebra: there is no such partition", "--devices=2", "--partition=tofu,zebra"),
                             ("--devices=3: a net is divided in halves", "--devices=3")):
             refused = run("compare", *PLAN[1:], *args)
@@ -118,7 +146,7 @@ class Plans(DigitsTest):
                             ("--devices=0: ", "--devices=0"),
                             ("--partition=zebra: there is no such partition; there are auto, tofu,", "--devices=2", "--partition=zebra"),
                             ("--devices divides one net; --cpu_solvers makes copies", "--devices=2", "--cpu_solvers=2"),
-                            ("--partition says how a net is divided: give --devices=N", "--partition=tofu")):
+                            ("--partition says how a net is divided: give --devices=2 or more", "--partition=tofu")):
             refused = run(*PLAN, *args)
             self.assertEqual(1, refused.code)
             self.assertIn("layrub: " + text, refused.err)

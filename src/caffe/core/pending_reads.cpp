@@ -22,7 +22,8 @@ void PendingReads::Add(const DeviceContext& context, const void* source, size_t 
   if (!context.gpu) return look(source);
   const auto size = static_cast<int64_t>(bytes);
   void* const copy = context.device->host_pool().Allocate(size);
-  CHECK(copy) << "Out of memory: " << bytes << " bytes of host memory for a loss are not available.";
+  CHECK(copy) << "Out of memory: " << bytes
+              << " bytes of host memory for a loss are not available.";
   reads_.push_back({context.device, copy, std::move(look)});
   context.device->QueueCopyToHost(copy, source, size);
 }

@@ -161,7 +161,12 @@ class LevelSearch {
 
   std::vector<Level> HomesOf(int value, Level made, bool free) const {
     std::vector<Level> homes;
+    const Layout layout = Home(network_, done_, value);
     const auto allowed = [&](Level level) {
+      // The homes of the levels before may have cut this dimension where the operations did not.
+      if (level.share == Share::kCut &&
+          !CanCut(layout, level.dim, 2 * layrub::Parts(layout, level.dim)))
+        return false;
       return !wish_.allows_home || wish_.allows_home(done_.levels(), value, level);
     };
     if (made.share != Share::kPart && allowed(made)) homes.push_back(made);
@@ -170,10 +175,7 @@ class LevelSearch {
       if (!allowed(level)) return;
       if (std::find(homes.begin(), homes.end(), level) == homes.end()) homes.push_back(level);
     };
-    const Layout layout = Home(network_, done_, value);
-    for (int d = 0; d < static_cast<int>(layout.dims.size()); ++d) {
-      if (CanCut(layout, d, 2 * layrub::Parts(layout, d))) add(Cut(d));
-    }
+    for (int d = 0; d < static_cast<int>(layout.dims.size()); ++d) add(Cut(d));
     add(Whole());
     if (network_.values[value].gradient) add(PartGradient());
     return homes.empty() ? std::vector<Level>{Whole()} : homes;

@@ -40,7 +40,8 @@ class ArbitraryNetwork {
   }
   void AddProduct() {
     const int input = AnyValue();
-    const int64_t in = network_.values[input].dims[1], out = *rc::gen::element<int64_t>(2, 8, 64);
+    const int64_t in = network_.values[input].dims[1],
+                  out = *rc::gen::element<int64_t>(2, 6, 8, 64);
     Operation op;
     op.name = "product";
     op.inputs = {input};
@@ -138,7 +139,15 @@ TEST(Search, DividesExtentsEvenlyOnAllLevels) {
   EXPECT_TRUE(rc::check([] {
     const Network network = ArbitraryNetwork::Make();
     SearchGoal wish;
-    wish.cut_all = true;
+    wish.cut_all = *rc::gen::arbitrary<bool>();
+    wish.same_on_all_levels = *rc::gen::arbitrary<bool>();
+    wish.greedy = *rc::gen::arbitrary<bool>();
+    const auto allowed = *rc::gen::container<std::vector<bool>>(60, rc::gen::arbitrary<bool>());
+    wish.allows = [&allowed](int level, int op, int axis) {
+      return axis < 0 || allowed[(level * 5 + op) * 4 + axis];
+    };
+    if (*rc::gen::arbitrary<bool>())
+      wish.allows_home = [](int, int, Level level) { return level == Cut(0); };
     const Partition partition = Search(network, 3, wish);
     for (size_t o = 0; o < network.operations.size(); ++o) {
       const auto& axes = network.operations[o].axes;

@@ -1,6 +1,7 @@
 // The table of layers. A column: heading, what it tells, index in the rows of the data, how it is written.
 const COLUMNS = [
   ['Layer', 'in the order of the net', 0, null],
+  ['Divided', 'dimension along which each halving of the devices cuts the layer', 11, text => text],
   ['Kept', 'bytes on the device between forward and backward', 1, sizeText],
   ['Aliased', 'bytes written over those of another tensor', 2, sizeText],
   ['Offloaded', 'bytes copied to the host', 3, sizeText],
@@ -11,7 +12,6 @@ const COLUMNS = [
   ['Again', 'time that computing again takes', 8, timeText],
   ['Compute', 'time of the operations of the layer, predicted', 9, timeText],
   ['Measured', 'time of the operations of the layer, measured', 10, timeText],
-  ['Divided', 'dimension along which each halving of the devices cuts the layer', 11, text => text],
 ];
 const FIRST_ROWS = 100;
 const order = { column: 0, down: false, all: false };

@@ -53,6 +53,7 @@ std::vector<std::string> WantedNames() {
   return names.empty() ? PartitionNames() : names;
 }
 
+/// Makes a comparison; its functions are the steps, in their order.
 class PartitionComparer {
  public:
   PartitionComparer(const WantedNets& nets, const PlacementOptions& options,

@@ -128,20 +128,18 @@ NetDivider::NetDivider(const WantedNets& nets, const Machine& machine)
 
 std::vector<Partition> NetDivider::Candidates(const std::string& name) const {
   const Goals goals(axes_.network, machine_);
+  const std::map<std::string, std::vector<const SearchGoal*>> tried = {
+      {"data", {&goals.data}},
+      {"chop", {&goals.chop}},
+      {"rows", {&goals.rows}},
+      {"tofu", {&goals.tofu, &goals.chop, &goals.rows}},
+      {"auto", {&goals.fast, &goals.small, &goals.data, &goals.chop, &goals.rows, &goals.tofu}}};
   std::vector<Partition> candidates;
-  const auto add = [&](const SearchGoal& goal) {
-    Partition found = Search(axes_.network, levels_, goal);
+  for (const SearchGoal* goal : tried.at(name)) {
+    Partition found = Search(axes_.network, levels_, *goal);
     if (std::find(candidates.begin(), candidates.end(), found) == candidates.end())
       candidates.push_back(std::move(found));
-  };
-  if (name == "auto") {
-    add(goals.fast);
-    add(goals.small);
   }
-  if (name == "auto" || name == "data") add(goals.data);
-  if (name != "data" && name != "rows") add(goals.chop);
-  if (name != "data" && name != "chop") add(goals.rows);
-  if (name == "auto" || name == "tofu") add(goals.tofu);
   if (name != "tofu") return candidates;
   const auto bytes = [this](const Partition& partition) {
     return layrub::partition::BytesReceived(axes_.network, partition);

@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// `parts` blocks per row, each of which sums a share of the row's elements.
+/// Uses `parts` blocks for a row. Each block sums some of the row's elements.
 template <typename T, typename Map, typename Store>
 __global__ void __launch_bounds__(kBlock) ReduceKernel(int64_t n, int parts, Map map, Store store) {
   __shared__ T partial[kBlock];

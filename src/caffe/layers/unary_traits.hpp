@@ -51,6 +51,23 @@ inline MemoryTraits UnaryTraits(int64_t bytes, bool from_y, bool propagate_down)
   return UnaryTraits(bytes, {from_y ? "y" : "x", bytes}, sources, propagate_down);
 }
 
+/// Backward variants that read x: from the bottom ("x"), or from its copy in `saved` ("saved"). All
+/// else is as in `backward`. With `propagate_down`, the bottom's gradient may lie on the top's or
+/// on x: the layer must compute its other gradients first.
+inline std::vector<OperandVariant> VariantsByInput(const OperandVariant& backward,
+                                                   const Operand& saved, bool propagate_down) {
+  std::vector<OperandVariant> variants;
+  for (const Operand& x : {BottomData(0), saved}) {
+    OperandVariant variant = backward;
+    variant.from_copy = x.kind == Operand::kSaved;
+    variant.name = variant.from_copy ? "saved" : "x";
+    variant.reads.push_back(x);
+    if (propagate_down) variant.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), x}};
+    variants.push_back(variant);
+  }
+  return variants;
+}
+
 /// The values that variant `variant` of the traits above reads.
 template <typename Dtype>
 struct DerivativeValues {

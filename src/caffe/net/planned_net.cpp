@@ -158,7 +158,7 @@ void PlannedNet<Dtype>::Backward() {
     return;
   }
   try {
-    runner_->Backward();
+    runner_->Backward(nullptr);
   } catch (...) {
     LeaveAfterError();
     throw;
@@ -190,10 +190,7 @@ void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
          "the solver prototxt.";
   try {
     updated_ = true;
-    if (std::exchange(backward_due_, false)) {
-      runner_->set_update(&update);
-      runner_->Backward();
-    }
+    if (std::exchange(backward_due_, false)) runner_->Backward(&update);
     runner_->Update(update);
   } catch (...) {
     LeaveAfterError();

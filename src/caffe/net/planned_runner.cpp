@@ -125,7 +125,8 @@ void PlannedRunner<Dtype>::Forward(PendingReads* reads, Dtype* loss) {
 }
 
 template <typename Dtype>
-void PlannedRunner<Dtype>::Backward() {
+void PlannedRunner<Dtype>::Backward(const std::function<void(int)>* update) {
+  update_ = update;
   backward_at_ = static_cast<int>(net_->layers().size());
   values_->BeginPass(layrub::Pass::kBackward);
   for (const TensorId gradient : graph_.net.transient_gradients)

@@ -35,13 +35,12 @@ class PlannedRunner : public layrub::OpRunner {
 
   /// Run a pass. A pass may end with an exception of a layer; call Abandon then.
   void Forward(PendingReads* reads, Dtype* loss);
-  void Backward();
+  /// `update` updates a parameter; null if the pass has no updates.
+  void Backward(const std::function<void(int)>* update);
   void Update(const std::function<void(int)>& update);
   /// Discards work that a failed pass has put off.
   void Abandon() noexcept;
 
-  /// Sets the function that updates a parameter, for Backward if it updates parameters as well.
-  void set_update(const std::function<void(int)>* update) { update_ = update; }
   const PlannedFeeds<Dtype>& feeds() const { return feeds_; }
   const PlannedCaptures<Dtype>& captures() const { return *captures_; }
 

@@ -33,7 +33,7 @@ LAYRUB_HOST_DEVICE inline double Overlap(const BoundingBox& a, const BoundingBox
   return intersection > 0 ? intersection / (Area(a) + Area(b) - intersection) : 0;
 }
 
-/// The meaning of a box's four offsets, each of which is divided by its variance:
+/// What the four offsets of a box mean. Each offset is divided by its variance:
 /// - kCorner: the distances of the corners from the prior's,
 /// - kCenterSize: the distance of the centre from the prior's, divided by the prior's width and
 ///   height, and the logarithms of the ratios of widths and of heights,

@@ -242,8 +242,8 @@ std::string NameOf(const LrnGrid& grid, const LrnFunction<Dtype>& function) {
   return name.str();
 }
 
-/// Recomputes y, which the library needs and nobody has kept. Returns false if the library cannot
-/// do it.
+/// Recomputes y, because the library needs it and it was not kept. Returns false if the library
+/// cannot do it.
 template <typename Dtype>
 bool BackwardByLibrary(const DeviceContext& context, const LrnGrid& grid,
                        const LrnFunction<Dtype>& function, const Dtype* x, const Dtype* dy,

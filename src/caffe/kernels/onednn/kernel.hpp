@@ -39,7 +39,7 @@ struct Side {
 
 /// A pass of a convolution of some images.
 struct Kernel {
-  int pieces = 0;           ///< number of runs, each of which takes the next images
+  int pieces = 0;           ///< number of runs; each run takes the next images
   int preferred_block = 0;  ///< OneDnnPreferredBlock
   Side sides[3];
   std::function<dnnl::primitive()>

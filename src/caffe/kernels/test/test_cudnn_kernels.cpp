@@ -72,8 +72,8 @@ class CudnnKernels : public ::testing::Test {
     Fill(1, &x_);
     Fill(2, &dy_);
   }
-  /// Fills with values of which no 2^24 consecutive ones are equal, because it is unspecified which
-  /// of two equal maxima gets the gradient.
+  /// Fills the blob so that any 2^24 consecutive values differ. If two maxima were equal, either
+  /// might get the gradient.
   static void Fill(uint32_t seed, Blob<float>* blob) {
     float* const values = blob->mutable_cpu_data();
     for (int i = 0; i < blob->count(); ++i) {

@@ -4,6 +4,7 @@
 #include "caffe/kernels/activation/prelu.hpp"
 #include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
+#include "caffe/layers/unary_traits.hpp"
 
 namespace caffe {
 namespace {
@@ -78,15 +79,8 @@ MemoryTraits PReLULayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     backward.reads.push_back(ParamData(0));
     backward.writes.push_back(BottomDiff(0));
   }
-  for (const Operand& x : {BottomData(0), Saved(0)}) {
-    OperandVariant variant = backward;
-    variant.from_copy = x.kind == Operand::kSaved;
-    variant.name = variant.from_copy ? "saved" : "x";
-    variant.reads.push_back(x);
-    // The gradient of the slope is computed first.
-    if (propagate_down[0]) variant.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), x}};
-    traits.backward.push_back(variant);
-  }
+  // The gradient of the slope is computed first.
+  traits.backward = VariantsByInput(backward, Saved(0), propagate_down[0]);
   return traits;
 }
 

@@ -111,7 +111,7 @@ void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
   } catch (const boost::thread_interrupted&) {
     // StopInternalThread interrupted a wait, usually for a free batch.
   } catch (...) {
-    prefetch_full_.fail(std::current_exception());  // thrown by whoever waits for a batch
+    prefetch_full_.fail(std::current_exception());  // the thread that waits throws it
   }
   if (batch) prefetch_free_.push(batch);
 }

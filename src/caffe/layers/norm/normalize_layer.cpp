@@ -7,6 +7,7 @@
 #include "caffe/layer_axes.hpp"
 #include "caffe/layers/derived.hpp"
 #include "caffe/layers/fork_type.hpp"
+#include "caffe/layers/unary_traits.hpp"
 
 namespace caffe {
 namespace {
@@ -89,15 +90,8 @@ MemoryTraits NormalizeLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     backward.writes.push_back(BottomDiff(0));
     backward.workspace_bytes = std::max(backward.workspace_bytes, value * shape.Norms());
   }
-  for (const Operand& x : {BottomData(0), Saved(kNormalizeInput)}) {
-    OperandVariant variant = backward;
-    variant.from_copy = x.kind == Operand::kSaved;
-    variant.name = variant.from_copy ? "saved" : "x";
-    variant.reads.push_back(x);
-    // The gradient of the scale is computed first.
-    if (propagate_down[0]) variant.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), x}};
-    traits.backward.push_back(variant);
-  }
+  // The gradient of the scale is computed first.
+  traits.backward = VariantsByInput(backward, Saved(kNormalizeInput), propagate_down[0]);
   return traits;
 }
 

@@ -31,6 +31,9 @@ struct LayerAxis : layrub::partition::Axis {
   LayerParameter on_sum = {};
   /// Along the axis the output is the concatenation of the inputs (Concat).
   bool joins = false;
+  /// The number of arrays of this axis' extent that are joined along it in each parameter: 4 for
+  /// the gates of an LSTM.
+  int arrays_in_params = 1;
 };
 
 /// How layers of one type can be divided. Every device computes layers without axes as a whole,
@@ -38,7 +41,7 @@ struct LayerAxis : layrub::partition::Axis {
 struct LayerRule {
   vector<LayerAxis> axes = {};
   string reason = {};
-  /// The layer must know which part it computes (LayerParameter::layout).
+  /// The layer must know which part of its first top it computes (LayerParameter::layout).
   bool tells_layout = false;
 };
 

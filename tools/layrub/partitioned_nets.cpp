@@ -43,6 +43,20 @@ NetAxes AxesOfNet(const NetParameter& net, const Machine& machine) {
   return caffe::AxesOf(filtered, ShapesOf(net), machine);
 }
 
+/// For each value, its dimension along which its layer computes the items of the batch; 0 if the
+/// layer does not tell.
+std::vector<int> ItemDims(const Network& network) {
+  std::vector<int> dims(network.values.size(), 0);
+  for (const Operation& op : network.operations) {
+    for (const layrub::partition::Axis& axis : op.axes) {
+      if (axis.name != "item") continue;
+      for (size_t i = 0; i < op.outputs.size(); ++i)
+        dims[op.outputs[i]] = std::max(0, axis.outputs[i]);
+    }
+  }
+  return dims;
+}
+
 /// The searches that are tried. Levels are searched one after the other, so a more constrained
 /// search may find a better partition of all levels.
 struct Goals {
@@ -54,7 +68,9 @@ struct Goals {
     };
     chop.same_on_all_levels = true;
     rows.greedy = true;
-    rows.allows_home = [](int, int, layrub::Level level) { return level == layrub::Cut(0); };
+    rows.allows_home = [dims = ItemDims(network)](int, int value, layrub::Level level) {
+      return level == layrub::Cut(dims[value]);
+    };
     fast.per_byte = 1 / machine.device_link;
     fast.per_second = 1;
     small = fast;

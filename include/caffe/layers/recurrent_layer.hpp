@@ -35,7 +35,8 @@ class RecurrentLayer : public Layer<Dtype> {
   virtual inline int ExactNumTopBlobs() const;
   virtual inline bool AllowForceBackward(const int bottom_index) const { return bottom_index != 1; }
   virtual InnerNet<Dtype> inner_net() const;
-  /// Saves the hidden state.
+  /// Saves the hidden state. In a net that is divided among devices, all of them must call it at
+  /// the same time, and each saves the state of all.
   virtual void SaveProgress(LayerProgress* progress) const;
   virtual bool RestoreProgress(const LayerProgress& progress);
 

@@ -19,6 +19,9 @@
 
 namespace layrub::partition {
 
+/// In Axis::outputs: both halves have the whole output, and each has a summand of its gradient.
+constexpr int kGathered = -2;
+
 /// One dimension of the loops that compute a layer. If it is cut in two, each half computes with
 /// half of every operand that has a dimension for it, and with all of the others. An output without
 /// such a dimension is then a sum of two (a reduction), and so is the gradient of such an input or
@@ -28,6 +31,9 @@ struct Axis {
   int64_t extent = 0;  ///< the most parts that it can be cut into; others divide it
   /// For each operand, its dimension for this axis; -1: none.
   std::vector<int> inputs, outputs, params;
+  /// Bytes of the values inside the operation of which each half computes one half and then
+  /// receives the other, as it does with their gradients.
+  int64_t gathered_bytes = 0;
   LAYRUB_COMPARABLE(Axis)
 };
 

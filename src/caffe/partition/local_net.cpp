@@ -56,9 +56,7 @@ class LocalNetWriter {
       layer.set_bottom(i, NameOf(op.inputs[i], need));
     }
     if (axes_.rules[o].tells_layout) {
-      const Layout layout = op.inputs.empty()
-                                ? layrub::partition::OutputLayout(axes_.network, partition_, o, 0)
-                                : layrub::partition::InputLayout(axes_.network, partition_, o, 0);
+      const Layout layout = layrub::partition::OutputLayout(axes_.network, partition_, o, 0);
       if (!IsWhole(layout)) *layer.mutable_layout() = ToProto(layout);
     }
     AddParamLayouts(o, &layer);

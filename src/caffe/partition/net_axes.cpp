@@ -57,16 +57,24 @@ void Join(LayerAxis* axis, Operation* op, vector<Value>* values) {
       sizes = of_input;
     }
   }
-  if (!agree) axis->extent = 1;
-  if (sizes.size() < 2) return;
-  for (const int64_t size : sizes) axis->extent = std::gcd(axis->extent, size);
+  const bool gathers =
+      std::count(axis->outputs.begin(), axis->outputs.end(), layrub::partition::kGathered) > 0;
+  if (!agree || (gathers && sizes.size() > 1)) axis->extent = 1;
+  if (sizes.size() > 1) {
+    for (const int64_t size : sizes) axis->extent = std::gcd(axis->extent, size);
+  } else {
+    sizes = {1};
+  }
   for (size_t i = 0; i < op->outputs.size(); ++i) {
     Value& value = (*values)[op->outputs[i]];
     if (axis->outputs[i] >= 0) SetJoined(sizes, axis->outputs[i], value.dims, &value.joined);
   }
+  vector<int64_t> in_params;
+  for (int i = 0; i < axis->arrays_in_params; ++i)
+    in_params.insert(in_params.end(), sizes.begin(), sizes.end());
   for (size_t i = 0; i < op->params.size(); ++i) {
     Parameter& param = op->params[i];
-    if (axis->params[i] >= 0) SetJoined(sizes, axis->params[i], param.dims, &param.joined);
+    if (axis->params[i] >= 0) SetJoined(in_params, axis->params[i], param.dims, &param.joined);
   }
 }
 

@@ -190,9 +190,10 @@ void DividedTraining<Dtype>::Snapshot() {
     for (size_t k = 0; k < history[i].size(); ++k)
       parts_->Gather(id, *history[i][k], writes ? whole_history[i][k] : nullptr);
   }
+  const ResumeState progress = solver_->Progress();  // layers may gather what they save
   if (!writes) return;
   whole->CopyStateFrom(*solver_);
-  whole->KeepProgress(solver_->Progress());
+  whole->KeepProgress(progress);
   whole->CheckSnapshotWritePermissions();
   whole->Snapshot();
 }

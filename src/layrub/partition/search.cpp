@@ -45,7 +45,7 @@ Level InputLevel(const Operation& op, int axis, size_t i) {
 Level OutputLevel(const Operation& op, int axis, size_t i) {
   if (axis < 0) return Whole();
   const int dim = op.axes[axis].outputs[i];
-  return dim < 0 ? Part() : Cut(dim);
+  return dim >= 0 ? Cut(dim) : dim == kGathered ? PartGradient() : Part();
 }
 
 Level ParamLevel(const Operation& op, int axis, size_t i) {
@@ -185,6 +185,12 @@ class LevelSearch {
   double OwnCost(int o, int axis) const {
     const Operation& op = network_.operations[o];
     double cost = wish_.per_second * op.seconds * PartLeft(o) / (axis >= 0 ? 2 : 1);
+    if (axis >= 0) {
+      cost += wish_.per_byte *
+              ReceivedBothWays(Cut(0), PartGradient(),
+                               static_cast<double>(op.axes[axis].gathered_bytes) * PartLeft(o),
+                               /*gradient=*/true);
+    }
     for (size_t i = 0; i < op.params.size(); ++i) {
       auto bytes = static_cast<double>(op.params[i].bytes);
       for (const std::vector<int>& level : done_.axes)
@@ -385,6 +391,14 @@ int64_t BytesReceived(const Network& network, const Partition& partition) {
       const Value& value = network.values[op.outputs[i]];
       total += bytes(OutputLayout(network, partition, id, static_cast<int>(i)),
                      Home(network, partition, op.outputs[i]), value.bytes, value.gradient);
+    }
+    int64_t all_parts = 1;
+    for (size_t a = 0; a < op.axes.size(); ++a)
+      all_parts *= Parts(partition, id, static_cast<int>(a));
+    for (size_t a = 0; a < op.axes.size(); ++a) {
+      // Each device has one part of the values inside and receives the others along this axis.
+      const int64_t others = Parts(partition, id, static_cast<int>(a)) - 1;
+      total += 2 * others * (op.axes[a].gathered_bytes / all_parts);
     }
     for (size_t i = 0; i < op.params.size(); ++i) {
       if (!op.params[i].gradient) continue;

@@ -41,7 +41,7 @@ void LSTMLayer<Dtype>::FillUnrolledNet(NetParameter* net_param) const {
   CHECK_LE(param.num_output(), INT_MAX / 4u)
       << "Layer " << this->layer_param_.name() << ": num_output is too large.";
   const int gates = 4 * static_cast<int>(param.num_output());
-  UnrolledNet net(param, this->T_, net_param);
+  UnrolledNet net(this->layer_param_, this->T_, net_param);
   vector<BlobShape> shapes;
   RecurrentInputShapes(&shapes);
   net.AddStates({"h_0", "c_0"}, shapes);
@@ -52,11 +52,15 @@ void LSTMLayer<Dtype>::FillUnrolledNet(NetParameter* net_param) const {
     net.Add("LSTMUnit", AtStep("unit", t), {AtStep("c", t - 1), gate_input, AtStep("cont", t)},
             {AtStep("c", t), AtStep("h", t)});
   }
-  net.AddJoined("h", "h");
+  net.AddJoined(net.WholeSteps("h"), "h");
+}
+
+static LayerRule LSTMRule(const LayerShapes& shapes) {
+  return SequenceRule(shapes, /*gates=*/4, /*top_is_hidden=*/true);
 }
 
 INSTANTIATE_CLASS(LSTMLayer);
 REGISTER_LAYER_CLASS(LSTM);
-REGISTER_LAYER_AXES(LSTM, SequenceRule);
+REGISTER_LAYER_AXES(LSTM, LSTMRule);
 
 }  // namespace caffe

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include "caffe/device_group.hpp"
 #include "caffe/util/inner_names.hpp"
 #include "caffe/util/math_functions.hpp"
+#include "caffe/util/parts.hpp"
+#include "caffe/util/redistribution.hpp"
+#include "unrolled_net.hpp"
 
 namespace caffe {
 namespace {
@@ -312,18 +316,45 @@ vector<Blob<Dtype>*> RecurrentLayer<Dtype>::States() const {
 
 template <typename Dtype>
 void RecurrentLayer<Dtype>::SaveProgress(LayerProgress* progress) const {
-  for (const Blob<Dtype>* state : States()) state->ToProto(progress->add_value());
+  const layrub::Layout layout = StateLayout(this->layer_param_);
+  layrub::Layout all = layout;
+  std::fill(all.levels.begin(), all.levels.end(), layrub::Whole());
+  layrub::Communicator* const group = DeviceGroupScope::Current();
+  Redistribution gather;
+  if (group != nullptr && !layout.levels.empty()) gather = Redistribution(layout, all);
+  for (const Blob<Dtype>* state : States()) {
+    if (gather.nothing()) {
+      state->ToProto(progress->add_value());
+      continue;
+    }
+    Blob<Dtype> whole(vector<int>(layout.dims.begin(), layout.dims.end()));
+    gather.Run<Dtype>(group, state->cpu_data(), whole.mutable_cpu_data(), nullptr);
+    whole.ToProto(progress->add_value());
+  }
 }
 
 template <typename Dtype>
 bool RecurrentLayer<Dtype>::RestoreProgress(const LayerProgress& progress) {
   const Blobs states = States();
+  const layrub::Layout layout = StateLayout(this->layer_param_);
+  const layrub::Communicator* const group = DeviceGroupScope::Current();
+  const bool divided = !layout.levels.empty() && group != nullptr;
+  vector<Blob<Dtype>> saved(states.size());
   bool fits = progress.value_size() == static_cast<int>(states.size());
-  for (size_t i = 0; fits && i < states.size(); ++i)
-    fits = states[i]->ShapeEquals(progress.value(static_cast<int>(i)));
+  for (size_t i = 0; fits && i < states.size(); ++i) {
+    saved[i].Reshape(divided ? vector<int>(layout.dims.begin(), layout.dims.end())
+                             : states[i]->shape());
+    fits = saved[i].ShapeEquals(progress.value(static_cast<int>(i)));
+  }
   if (!fits) Reset();
-  for (size_t i = 0; fits && i < states.size(); ++i)
-    states[i]->FromProto(progress.value(static_cast<int>(i)), false);
+  for (size_t i = 0; fits && i < states.size(); ++i) {
+    saved[i].FromProto(progress.value(static_cast<int>(i)), false);
+    if (divided) {
+      CopyPart(saved[i].cpu_data(), layout, group->rank(), states[i]->mutable_cpu_data());
+    } else {
+      states[i]->CopyFrom(saved[i]);
+    }
+  }
   return fits;
 }
 

@@ -39,7 +39,7 @@ template <typename Dtype>
 void RNNLayer<Dtype>::FillUnrolledNet(NetParameter* net_param) const {
   const RecurrentParameter& param = this->layer_param_.recurrent_param();
   const int outputs = static_cast<int>(param.num_output());
-  UnrolledNet net(param, this->T_, net_param);
+  UnrolledNet net(this->layer_param_, this->T_, net_param);
   vector<BlobShape> shapes;
   RecurrentInputShapes(&shapes);
   net.AddStates({"h_0"}, shapes);
@@ -48,14 +48,18 @@ void RNNLayer<Dtype>::FillUnrolledNet(NetParameter* net_param) const {
     const string input = AtStep("h_neuron_input", t), output = AtStep("W_ho_h", t);
     net.AddStepInput(t, "W_xh", "W_hh", outputs, this->static_input_, input);
     net.Add("TanH", AtStep("h_neuron", t), {input}, {AtStep("h", t)});
-    net.AddProduct(output, AtStep("h", t), output, 2, outputs, "W_ho", "b_o");
+    net.AddProduct(output, net.Whole(AtStep("h", t)), output, 2, outputs, "W_ho", "b_o");
     net.Add("TanH", AtStep("o_neuron", t), {output}, {AtStep("o", t)});
   }
-  net.AddJoined("o", "o");
+  net.AddJoined(net.Steps("o"), "o");
+}
+
+static LayerRule RNNRule(const LayerShapes& shapes) {
+  return SequenceRule(shapes, /*gates=*/1, /*top_is_hidden=*/false);
 }
 
 INSTANTIATE_CLASS(RNNLayer);
 REGISTER_LAYER_CLASS(RNN);
-REGISTER_LAYER_AXES(RNN, SequenceRule);
+REGISTER_LAYER_AXES(RNN, RNNRule);
 
 }  // namespace caffe

@@ -1,24 +1,33 @@
 #ifndef CAFFE_LAYERS_RECURRENT_UNROLLED_NET_HPP_
 #define CAFFE_LAYERS_RECURRENT_UNROLLED_NET_HPP_
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "caffe/common.hpp"
 #include "caffe/proto/caffe.pb.h"
+#include "layrub/partition/layout.hpp"
 
 namespace caffe {
 
+/// Returns the layout of a state, 1 x N x num_output, of a recurrent layer in a net that is divided
+/// among devices; without levels in other nets.
+layrub::Layout StateLayout(const LayerParameter& layer);
+
 /// Writes the unrolled nets of recurrent layers (RecurrentLayer::FillUnrolledNet) layer by layer.
 /// The blob of step t is named <name>_t, for t = 1 .. steps; step 0 is the state before the first.
+/// If the units of the layer are divided among devices, each device's net has some of them.
 class UnrolledNet {
  public:
-  UnrolledNet(const RecurrentParameter& param, int steps, NetParameter* net)
-      : param_(param), steps_(steps), net_(net) {}
+  UnrolledNet(const LayerParameter& layer, int steps, NetParameter* net)
+      : layer_(layer), steps_(steps), net_(net), state_(StateLayout(layer)) {}
 
   LayerParameter* Add(const string& type, const string& name, const vector<string>& bottoms,
                       const vector<string>& tops);
-  /// Adds a learned linear map of the axes from `axis` on, without bias if `bias` is empty.
+  /// Adds a learned linear map of the axes from `axis` on, without bias if `bias` is empty. The
+  /// parameters are blobs of the recurrent layer, in the order in which they are first named.
   void AddProduct(const string& name, const string& bottom, const string& top, int axis,
                   int outputs, const string& weights, const string& bias = "");
   /// Adds the states before the first step, one Input top for each of `names`.
@@ -31,15 +40,25 @@ class UnrolledNet {
   /// values h_(t-1) times `weights`, which are zero where a sequence begins.
   void AddStepInput(int t, const string& input_weights, const string& weights, int outputs,
                     bool static_input, const string& top);
-  /// Adds `top`, the blobs <part>_1 .. <part>_steps joined.
-  void AddJoined(const string& part, const string& top);
+  /// Adds `top`, the blobs `parts` joined along the steps.
+  void AddJoined(const vector<string>& parts, const string& top);
+  /// Returns the name of a blob with all units of `blob`, which is 1 x N x num_output. Adds an
+  /// exchange with the other devices if that is needed and not there yet.
+  string Whole(const string& blob);
+  /// <name>_1 .. <name>_steps
+  vector<string> Steps(const string& name) const;
+  /// As Steps, but blobs with all units.
+  vector<string> WholeSteps(const string& name);
 
  private:
-  vector<string> Steps(const string& name) const;
+  void AddParam(const string& name, LayerParameter* product);
 
-  const RecurrentParameter& param_;
+  const LayerParameter& layer_;
   const int steps_;
   NetParameter* const net_;
+  const layrub::Layout state_;
+  std::map<string, int> params_;  ///< by name: the index of the recurrent layer's blob
+  std::set<string> whole_;        ///< blobs that have been exchanged
 };
 
 /// "h", 3 -> "h_3"

@@ -144,10 +144,39 @@ SolverParameter Solver() {
   return param;
 }
 
+/// Sequences that continue from one iteration to the next.
+SolverParameter RecurrentSolver() {
+  return testing::SolverOf(testing::NetOfText(R"(
+    name: "sequences"
+    layer { name: "data" type: "DummyData" top: "data"
+      dummy_data_param { shape { dim: 3 dim: 4 dim: 6 } data_filler { type: "gaussian" std: 1 } } }
+    layer { name: "cont" type: "DummyData" top: "cont"
+      dummy_data_param { shape { dim: 3 dim: 4 } data_filler { type: "constant" value: 1 } } }
+    layer { name: "lstm1" type: "LSTM" bottom: "data" bottom: "cont" top: "lstm1"
+      recurrent_param { num_output: 8 weight_filler { type: "xavier" } bias_filler { type: "uniform" } } }
+    layer { name: "lstm2" type: "LSTM" bottom: "lstm1" bottom: "cont" top: "lstm2"
+      recurrent_param { num_output: 4 weight_filler { type: "xavier" } } }
+    layer { name: "rnn" type: "RNN" bottom: "lstm2" bottom: "cont" top: "rnn"
+      recurrent_param { num_output: 8 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "Reduction" bottom: "rnn" top: "loss" loss_weight: 0.1
+      reduction_param { operation: SUMSQ } })"));
+}
+
 Partition CutAll(const NetAxes& axes, int levels) {
   SearchGoal wish;
   wish.cut_all = true;
   return Search(axes.network, levels, wish);
+}
+
+/// The partition that cuts recurrent layers along axis `axis` on level `level`.
+Partition CutSequences(const NetAxes& axes, const std::vector<string>& by_level) {
+  SearchGoal wish;
+  wish.allows = [&](int level, int o, int axis) {
+    const auto& op = axes.network.operations[o];
+    const bool has_units = op.axes.size() == 2 && op.axes[1].name == "unit";
+    return !has_units || (axis >= 0 && op.axes[axis].name == by_level[level]);
+  };
+  return Search(axes.network, static_cast<int>(by_level.size()), wish);
 }
 
 class Divided : public ::testing::Test {
@@ -156,30 +185,44 @@ class Divided : public ::testing::Test {
 
   /// Trains on `devices` devices (1: the whole net), from a state unless that is empty. Returns the
   /// weights, and writes a snapshot that begins with `prefix`.
-  testing::Weights Train(SolverParameter whole, int devices, const string& prefix,
+  testing::Weights Train(const SolverParameter& whole, int devices, const string& prefix,
                          const string& state = "") {
+    if (devices == 1) return TrainWhole(whole, prefix, state);
+    int levels = 0;
+    while (1 << levels < devices) ++levels;
+    const NetAxes axes = testing::AxesOfNet(whole.net_param());
+    return TrainParts(whole, axes, CutAll(axes, levels), prefix, state);
+  }
+
+  testing::Weights TrainWhole(SolverParameter whole, const string& prefix, const string& state) {
     whole.set_snapshot_prefix(folder_ + "/" + prefix);
     whole.set_snapshot_after_train(true);
-    if (devices == 1) {
-      std::unique_ptr<caffe::Solver<double>> solver(SolverRegistry<double>::CreateSolver(whole));
-      if (!state.empty()) solver->Restore(state.c_str());
-      solver->Solve();
-    } else {
-      int levels = 0;
-      while (1 << levels < devices) ++levels;
-      const NetAxes axes = testing::AxesOfNet(whole.net_param());
-      const SolverParameter local = testing::LocalSolver(whole, axes, CutAll(axes, levels));
-      testing::OnDevices(devices, [&](layrub::Communicator* group) {
-        const std::unique_ptr<caffe::Solver<double>> solver(
-            SolverRegistry<double>::CreateSolver(local));
-        DividedTraining<double> training(solver.get(), whole, group);
-        if (!state.empty()) training.Restore(state);
-        CHECK(training.Place().ok());
-        training.Solve();
-      });
-    }
+    std::unique_ptr<caffe::Solver<double>> solver(SolverRegistry<double>::CreateSolver(whole));
+    if (!state.empty()) solver->Restore(state.c_str());
+    solver->Solve();
+    return Snapshot(prefix, whole.max_iter());
+  }
+
+  testing::Weights TrainParts(SolverParameter whole, const NetAxes& axes,
+                              const Partition& partition, const string& prefix,
+                              const string& state) {
+    whole.set_snapshot_prefix(folder_ + "/" + prefix);
+    whole.set_snapshot_after_train(true);
+    const SolverParameter local = testing::LocalSolver(whole, axes, partition);
+    testing::OnDevices(1 << partition.levels(), [&](layrub::Communicator* group) {
+      const std::unique_ptr<caffe::Solver<double>> solver(
+          SolverRegistry<double>::CreateSolver(local));
+      DividedTraining<double> training(solver.get(), whole, group);
+      if (!state.empty()) training.Restore(state);
+      CHECK(training.Place().ok());
+      training.Solve();
+    });
+    return Snapshot(prefix, whole.max_iter());
+  }
+
+  testing::Weights Snapshot(const string& prefix, int iteration) const {
     NetParameter net;
-    ReadProtoFromBinaryFileOrDie(StateOf(prefix, whole.max_iter(), ".caffemodel"), &net);
+    ReadProtoFromBinaryFileOrDie(StateOf(prefix, iteration, ".caffemodel"), &net);
     return testing::WeightsOf(net);
   }
 
@@ -201,6 +244,27 @@ TEST_F(Divided, TrainingResumesOnAnyNumberOfDevices) {
       SCOPED_TRACE(std::to_string(before) + " devices, then " + std::to_string(after));
       testing::ExpectClose(expected, Train(whole, after, "rest", StateOf("half", 3)), kTolerance);
     }
+  }
+}
+
+TEST_F(Divided, RecurrentNetsKeepTheirHiddenStates) {
+  SolverParameter whole = RecurrentSolver();
+  whole.set_max_iter(6);
+  const testing::Weights expected = TrainWhole(whole, "all", "");
+  const NetAxes axes = testing::AxesOfNet(whole.net_param());
+  SolverParameter half = whole;
+  half.set_max_iter(3);
+  TrainWhole(half, "half of one", "");
+  using Levels = std::vector<string>;
+  for (const Levels& levels : {Levels{"item"}, Levels{"unit"}, Levels{"unit", "unit"},
+                               Levels{"unit", "item"}, Levels{"item", "unit"}}) {
+    SCOPED_TRACE(levels[0] + ", " + levels.back());
+    const Partition partition = CutSequences(axes, levels);
+    TrainParts(half, axes, partition, "half", "");
+    testing::ExpectClose(expected, TrainWhole(whole, "rest", StateOf("half", 3)), kTolerance);
+    testing::ExpectClose(expected,
+                         TrainParts(whole, axes, partition, "rest", StateOf("half of one", 3)),
+                         kTolerance);
   }
 }
 

@@ -8,7 +8,7 @@
 namespace layrub::partition {
 namespace {
 
-/// A random net of matrix products and of sums of branches.
+/// A random net of matrix products, of recurrent layers and of sums of branches.
 class ArbitraryNetwork {
  public:
   static Network Make() {
@@ -16,8 +16,11 @@ class ArbitraryNetwork {
     const int layers = *rc::gen::inRange(1, 5);
     made.AddSource();
     for (int i = 0; i < layers; ++i) {
-      if (made.network_.values.size() > 1 && *rc::gen::inRange(0, 4) == 0) {
+      const int kind = *rc::gen::inRange(0, 5);
+      if (made.network_.values.size() > 1 && kind == 0) {
         made.AddSum();
+      } else if (kind == 1) {
+        made.AddRecurrent();
       } else {
         made.AddProduct();
       }
@@ -49,6 +52,19 @@ class ArbitraryNetwork {
     op.params = {{{out, in}, {}, out * in * 4, true, -1}};
     op.axes = {
         {"item", 4, {0}, {0}, {-1}}, {"out", out, {-1}, {1}, {0}}, {"in", in, {1}, {-1}, {1}}};
+    network_.operations.push_back(op);
+  }
+  /// All devices get the whole output, which they exchange inside the operation.
+  void AddRecurrent() {
+    const int input = AnyValue();
+    const int64_t in = network_.values[input].dims[1], units = *rc::gen::element<int64_t>(4, 16);
+    Operation op;
+    op.name = "recurrent";
+    op.inputs = {input};
+    op.outputs = {AddValue(units, true)};
+    op.params = {{{4 * units, in}, {{units, units, units, units}}, 16 * units * in, true, -1}};
+    op.axes = {{"item", 4, {0}, {0}, {-1}},
+               {"unit", units, {-1}, {kGathered}, {0}, network_.values.back().bytes}};
     network_.operations.push_back(op);
   }
   void AddSum() {
@@ -95,7 +111,7 @@ int64_t CountedBytes(const Network& network, const Partition& partition) {
       op.inputs.clear();
       op.outputs.clear();
       op.params.clear();
-      for (Axis& axis : op.axes) axis.inputs = axis.outputs = axis.params = {};
+      for (Axis& axis : op.axes) axis = {axis.name, axis.extent, {}, {}, {}};
     }
     bytes += BytesReceived(one, partition);
   }
@@ -161,6 +177,28 @@ TEST(Search, DividesExtentsEvenlyOnAllLevels) {
       for (int d = 0; d < 2; ++d) RC_ASSERT(CanCut(home, d, layrub::Parts(home, d)));
     }
   }));
+}
+
+TEST(Search, CountsWhatALayerExchangesInside) {
+  Network network;
+  network.values = {{"x", {8, 8}, {}, 256, true}, {"y", {8, 64}, {}, 2048, true}};
+  Operation source, layer;
+  source.outputs = {0};
+  layer.inputs = {0};
+  layer.outputs = {1};
+  layer.params = {{{64, 8}, {}, 2048, true, -1}};
+  layer.axes = {{"item", 8, {0}, {0}, {-1}}, {"unit", 64, {-1}, {kGathered}, {0}, 2048}};
+  network.operations = {source, layer};
+  const auto received = [&](std::vector<std::vector<int>> axes) {
+    const std::vector<Level> homes = {Whole(), PartGradient()};
+    Partition partition{axes, {}};
+    partition.homes.assign(axes.size(), homes);
+    return BytesReceived(network, partition);
+  };
+  // The gradient of x is summed: half of it, twice. Half of y is received, and of its gradient.
+  EXPECT_EQ(256 + 2 * 1024, received({{-1, 1}}));
+  // In quarters: three of them are received.
+  EXPECT_EQ(2 * 192 + 2 * 3 * 512, received({{-1, 1}, {-1, 1}}));
 }
 
 TEST(Search, CutsLargeParametersRatherThanItems) {

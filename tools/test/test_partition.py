@@ -4,15 +4,20 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 import unittest
 from xml.etree import ElementTree
 
-from command_line import SOURCE, SOLVER, DigitsTest, at_once, run, write
+from command_line import SOURCE, SOLVER, DigitsTest, at_once, run, sample, write
 from test_ranks import RanksTest, mpirun
 
 MODEL = os.path.join(SOURCE, "models/alexnet/train_val.prototxt")
 PLAN = ("plan", "--model=" + MODEL, "--synthetic", "--machine=k80")
 PARTITIONS = ("auto", "tofu", "data", "chop", "rows")
+VERIFY = os.path.join(SOURCE, "tools/verify")
+sys.path.insert(0, VERIFY)
+import plan_devices  # noqa: E402  (in the folder that the line above adds)
 
 
 class Plans(DigitsTest):
@@ -160,6 +165,62 @@ class Plans(DigitsTest):
 def losses(err):
     """The losses and scores in a log, in order."""
     return [float(value) for value in re.findall(r"(?:loss|accuracy) = ([\d.e+-]+)", err)]
+
+
+class Proofs(DigitsTest):
+    """A second program, with rules of its own, proves that the parts of divided nets fit together."""
+
+    @staticmethod
+    def dump(model, partition, devices):
+        folder = f"{model}_{partition}_{devices}"
+        told = run("plan", f"--model={SOURCE}/models/{model}/train_val.prototxt", "--synthetic", "--batch=16", "--placement=keep",
+                   f"--devices={devices}", f"--partition={partition}", f"--dump={folder}")
+        assert told.code == 0, told.last
+        return folder
+
+    def test_accept_every_partition(self):
+        cases = [(model, partition, devices) for model in ("alexnet", "googlenet", "mobilenet_v1", "resnet18")
+                 for partition in PARTITIONS for devices in (2, 8)]
+        for folder in at_once(lambda case: self.dump(*case), cases):
+            with self.subTest(folder):
+                divided = plan_devices.verify_devices(folder + "/net.prototxt")
+                self.assertEqual([], divided.objections)
+                self.assertEqual(0, divided.trusted)
+                self.assertGreater(divided.proved, 20)
+
+    def test_object_to_every_other_share(self):
+        for model, partition in (("alexnet", "tofu"), ("resnet18", "rows"), ("mobilenet_v1", "auto")):
+            folder = self.dump(model, partition, 4)
+            net = plan_devices.parse(folder + "/net.prototxt")
+            tried = 0
+            for layout in list(plan_devices.Devices(net).layouts()):
+                for level in layout.all("level"):
+                    right = level.fields
+                    for wrong in ({}, {"part": ["true"]}, {"part_gradient": ["true"]}, {"cut": ["0"]}, {"cut": ["1"]}):
+                        if wrong == right:
+                            continue
+                        level.fields = wrong
+                        self.assertTrue(plan_devices.Devices(net).run().objections, f"{folder}: {right} -> {wrong}")
+                        tried += 1
+                    level.fields = right
+            self.assertGreater(tried, 100, folder)
+
+    def test_are_printed_by_verify_plan(self):
+        folder = self.dump("alexnet", "tofu", 2)
+        files = [f"{folder}/{name}" for name in ("graph.txt", "plan.txt")]
+        command = [sys.executable, VERIFY + "/verify_plan.py", f"--devices={folder}/net.prototxt", *files]
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(0, told.returncode, told.stdout + told.stderr)
+        self.assertRegex(told.stdout, r"2 devices: \d+ layers proved, 0 of other types\n.*: proved, ")
+        with open(folder + "/net.prototxt") as file:
+            text = file.read()
+        write(folder + "/net.prototxt", text.replace("num_output: 2048", "num_output: 4096", 1))
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(1, told.returncode, told.stdout)
+        self.assertRegex(told.stdout, r"net.prototxt: layer fc\d: it makes 4096 channels with 2048 filters\n")
+        write(folder + "/net.prototxt", "layer {")
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual((1, 1), (told.returncode, len(told.stderr.splitlines())), told.stderr)
 
 
 class Processes(RanksTest):

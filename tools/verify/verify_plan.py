@@ -18,6 +18,7 @@ import argparse
 import json
 
 from plan_files import ALIGNMENT, TENSOR_AT, Variant, aligned, choice, is_move, piece, read_graph, read_plan
+from plan_devices import verify_devices
 from plan_floor import floor
 from plan_memory import Block, Memory
 from script import run_script
@@ -213,13 +214,15 @@ class Walk(Memory):
         else:
             self.turn(op)
         for tensor in variant.reads:
-            self.read(self.device, tensor)
+            self.read(self.in_use(tensor), tensor)
         chosen = choice(words)[1]
         workspaces = variant.algorithms[chosen:chosen + 1]
-        outputs = []
+        outputs, in_host_memory = [], []
         for tensor in variant.writes + [t for t in workspaces if t]:
             if tensor.name in self.device.range_of:
                 outputs.append(tensor)
+            elif self.in_use(tensor) is not self.device:
+                in_host_memory.append(tensor)
             elif tensor.role != 'saved' or tensor.name in self.read_somewhere:
                 self.object(f'writes {tensor.name}, which has no device range')
         self.aliases(variant, outputs)
@@ -231,6 +234,13 @@ class Walk(Memory):
             self.ran[op.name] = (words[2:4], found, left)
         for tensor in outputs:
             self.write(self.device, tensor)
+        for tensor in in_host_memory:
+            self.write(self.arenas['host'], tensor)
+
+    def in_use(self, tensor):
+        """The arena in which operations use the tensor: that of its home in host memory if it has no device range."""
+        in_place = tensor.host and tensor.name not in self.device.range_of and self.homes.get(tensor.name) is self.arenas['host']
+        return self.arenas['host'] if in_place else self.device
 
     def again(self, op, variant, words):
         """Checks that a recomputation gives the bits of the first run. State tensors that it writes do not count."""
@@ -309,7 +319,8 @@ def verify(graph, plan):
     """Returns the summary as a dictionary; `objections` is empty for a proved plan."""
     walk = Walk(graph, plan)
     walk.run()
-    floor_bytes, floor_op = floor(graph, [name for name, arena in walk.homes.items() if arena is not walk.device])
+    away = {name: arena.name for name, arena in walk.homes.items() if arena is not walk.device}
+    floor_bytes, floor_op = floor(graph, away)
     live = walk.device.peak
     if plan.device_bytes < floor_bytes:
         walk.objections.append(f'device_bytes {plan.device_bytes} is below the floor {floor_bytes}')
@@ -339,10 +350,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
     parser.add_argument('graph')
     parser.add_argument('plans', nargs='+', metavar='plan')
+    parser.add_argument('--devices', metavar='NET', help='the net.prototxt beside them, if the net is divided among devices: prove, '
+                        'too, that the layers of all devices have the parts that they need')
     parser.add_argument('--json', action='store_true', help='print one JSON object a plan')
     arguments = parser.parse_args()
     proved = True
     graph = read_graph(arguments.graph)
+    if arguments.devices:
+        divided = verify_devices(arguments.devices)
+        proved = not divided.objections
+        if not arguments.json:
+            for objection in divided.objections:
+                print(f'{arguments.devices}: {objection}')
+            print(f'{2 ** divided.levels} devices: {divided.proved} layers {"proved" if proved else "looked at"}, '
+                  f'{divided.trusted} of other types')
     for path in arguments.plans:
         found = verify(graph, read_plan(path, graph))
         proved = proved and not found['objections']

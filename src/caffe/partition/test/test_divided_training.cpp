@@ -179,6 +179,40 @@ Partition CutSequences(const NetAxes& axes, const std::vector<string>& by_level)
   return Search(axes.network, static_cast<int>(by_level.size()), wish);
 }
 
+/// A member of a group that fails at its message number `fails_at`, sent or received.
+class FailingMember : public layrub::Communicator {
+ public:
+  FailingMember(layrub::Communicator* member, int fails_at)
+      : member_(member), fails_at_(fails_at) {}
+  int messages() const { return messages_; }
+
+  int rank() const override { return member_->rank(); }
+  int size() const override { return member_->size(); }
+  layrub::Device* device() const override { return member_->device(); }
+  void Broadcast(const std::vector<layrub::Values>& values) override { member_->Broadcast(values); }
+  void Sum(const std::vector<layrub::Values>& values) override { member_->Sum(values); }
+  void Wait() override { member_->Wait(); }
+  void Synchronize() override { member_->Synchronize(); }
+  void Send(int to, std::string message, layrub::Channel channel) override {
+    Count();
+    member_->Send(to, std::move(message), channel);
+  }
+  std::optional<std::string> Receive(int from, double seconds, layrub::Channel channel) override {
+    Count();
+    return member_->Receive(from, seconds, channel);
+  }
+  void Abort(const std::string& reason) override { member_->Abort(reason); }
+
+ private:
+  void Count() {
+    if (messages_++ == fails_at_) throw std::runtime_error("this member fails");
+  }
+
+  layrub::Communicator* const member_;
+  const int fails_at_;
+  int messages_ = 0;
+};
+
 class Divided : public ::testing::Test {
  protected:
   Divided() { MakeTempDir(&folder_); }
@@ -294,6 +328,44 @@ TEST_F(Divided, SnapshotsTestsAndDisplaysMayComeTogether) {
   testing::ExpectClose(expected, Train(whole, 4, "four"), kTolerance);
   for (const int iteration : {2, 4})
     testing::ExpectClose(expected, Train(whole, 2, "rest", StateOf("four", iteration)), kTolerance);
+}
+
+TEST_F(Divided, AllMembersEndIfOneFailsAtAnyMessage) {
+  SolverParameter whole = Solver();
+  whole.set_max_iter(1);
+  whole.set_snapshot(1);
+  whole.add_test_iter(1);
+  whole.set_test_interval(1);
+  whole.set_snapshot_prefix(folder_ + "/run");
+  const NetAxes axes = testing::AxesOfNet(whole.net_param());
+  const SolverParameter local = testing::LocalSolver(whole, axes, CutAll(axes, 1));
+  // Returns the number of messages of the member that fails.
+  const auto train = [&](int failing, int fails_at) {
+    int messages = 0;
+    testing::OnDevices(2, [&](layrub::Communicator* group) {
+      FailingMember member(group, group->rank() == failing ? fails_at : -1);
+      const DeviceGroupScope scope(&member);
+      const std::unique_ptr<caffe::Solver<double>> solver(
+          SolverRegistry<double>::CreateSolver(local));
+      DividedTraining<double> training(solver.get(), whole, &member);
+      CHECK(training.Place().ok());
+      training.Solve();
+      if (group->rank() == failing) messages = member.messages();
+    });
+    return messages;
+  };
+  for (const int failing : {0, 1}) {
+    const int messages = train(failing, -1);
+    EXPECT_GT(messages, 20);
+    for (int i = 0; i < messages; ++i) {
+      try {
+        train(failing, i);
+        ADD_FAILURE() << "message " << i << " of member " << failing;
+      } catch (const std::runtime_error& error) {
+        EXPECT_STREQ(error.what(), "this member fails");
+      }
+    }
+  }
 }
 
 TEST_F(Divided, GradientsAreClippedByTheNormOfTheWholeNet) {

@@ -127,7 +127,7 @@ class Draw(unittest.TestCase):
     def test_joins_boxes_that_are_too_small_to_tell_apart(self):
         count = 5000
         names = [f"w{i}" for i in range(count)]
-        write("graph.txt", "layrub-graph 3\ngraph many\n" + "".join(f"tensor {name} 256 parameter state\n" for name in names) +
+        write("graph.txt", "layrub-graph 4\ngraph many\n" + "".join(f"tensor {name} 256 parameter state\n" for name in names) +
               "op run forward compute\nvariant f flops=1 bytes=1\nreads " + " ".join(names) + "\nend\n")
         homes = "".join(f"home {name} device {256 * i}\n" for i, name in enumerate(names))
         write("plan.txt", f"layrub-plan 5\nstrategy hand\ndevice_bytes {256 * count}\nhost_bytes 0\nspill_bytes 0\n"
@@ -140,7 +140,7 @@ class Draw(unittest.TestCase):
 
     def test_counts_a_tensor_with_several_joined_boxes_once(self):
         big = 1 << 20
-        write("graph.txt", f"layrub-graph 3\ngraph small\ntensor p 256 parameter state\ntensor a 256 activation\n"
+        write("graph.txt", f"layrub-graph 4\ngraph small\ntensor p 256 parameter state\ntensor a 256 activation\n"
               f"tensor big {big} parameter state\n"
               "op one forward compute\nvariant f flops=1 bytes=1\nreads p big\nwrites a\n"
               "op two forward compute\nvariant f flops=1 bytes=1\nreads p big\nend\n")

@@ -277,7 +277,7 @@ class Inputs(FilesTest):
 
     def test_time_plans_names_unusable_arguments(self):
         self.assertEqual(0, run("plan", MODEL, "--dump=.").code)
-        write("bad.txt", "layrub-graph 3\ngraph x\n")
+        write("bad.txt", "layrub-graph 4\ngraph x\n")
         for args, pattern in ((["bad.txt", "cpu", "1", "1"], "bad.txt: line 2: .*cut off"),
                               (["none.txt", "cpu", "1", "1"], "File not found: none.txt"),
                               (["graph.txt", "cpux", "1", "1"], "no machine 'cpux'"),

@@ -41,6 +41,7 @@ class Tensor:
     state: bool
     keep: bool
     length: int = 0  # in bytes
+    host: bool = False  # operations can use it in host memory
 
 
 @dataclass
@@ -130,7 +131,7 @@ def of_kinds(*variants):
 
 GRAPH_RECORDS = of_kinds(
     'graph <name or ->',
-    'tensor <name> <bytes> <role>[ state][ keep][ blob=<n>]',
+    'tensor <name> <bytes> <role>[ state][ keep][ host][ blob=<n>]',
     'op <name> <pass> <kind>[ repeatable]',
     'variant <name or -> flops=<number> bytes=<number>[ exchanged=<number>][ tf32]',
     'reads <tensor>...',
@@ -223,9 +224,9 @@ def add_to_graph(graph, record):
         check(not graph.name, 'there is another "graph" above this line')
         graph.name = fields[0]
     elif kind == 'tensor':
-        name, size, role, state, keep, _ = fields
+        name, size, role, state, keep, host, _ = fields
         check(name not in graph.tensors, f'there is another tensor "{name}" above this line')
-        graph.tensors[name] = Tensor(name, aligned(int(size)), role, bool(state), bool(keep), int(size))
+        graph.tensors[name] = Tensor(name, aligned(int(size)), role, bool(state), bool(keep), int(size), bool(host))
     elif kind == 'op':
         name, phase, what, repeatable = fields
         check(name not in graph.ops, f'there is another operation "{name}" above this line')
@@ -253,7 +254,7 @@ def add_to_variant(tensors, variant, kind, fields):
 
 def read_graph(path):
     graph = Graph()
-    for where, record in records(path, 'layrub-graph 3'):
+    for where, record in records(path, 'layrub-graph 4'):
         with naming(where):
             add_to_graph(graph, record)
     return graph

@@ -22,15 +22,17 @@ def saved_by_aliases(variant, outputs):
     return sum(output.size for output in outputs if place(output, set()))
 
 
-def floor(graph, away=()):
-    """(bytes, name of the operation that needs them). `away`: the state whose home is not on the device."""
+def floor(graph, away=None):
+    """(bytes, name of the operation that needs them). `away`: the tier of the state whose home is not on the device."""
+    away = away or {}
     wanted = set()  # saved tensors that some operation reads in each of its variants
     for op in graph.ops.values():
         wanted |= set.intersection(*({t.name for t in variant.reads} for variant in op.variants))
 
     def need(op, variant):
         writes = [t for t in variant.writes if op.phase != 0 or t.role != 'saved' or t.name in wanted]
-        operands = {t.name: t for t in variant.reads + writes if not t.state or t.name in away}
+        operands = {t.name: t for t in variant.reads + writes
+                    if not t.state or (t.name in away and not (t.host and away[t.name] == 'host'))}
         outputs = [t for t in {t.name: t for t in writes}.values() if not t.state]
         workspace = min((t.size if t else 0 for t in variant.algorithms), default=0)
         return sum(t.size for t in operands.values()) + workspace - saved_by_aliases(variant, outputs)

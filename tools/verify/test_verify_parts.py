@@ -6,7 +6,7 @@ import unittest
 import test_verify_plan
 
 # Computes x, then y, then z from y, and reads x together with z.
-GRAPH = '''layrub-graph 3
+GRAPH = '''layrub-graph 4
 graph parts
 tensor w 256 parameter state
 tensor x 1000 activation

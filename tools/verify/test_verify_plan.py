@@ -14,7 +14,7 @@ import plan_floor
 import verify_plan
 
 # conv -> relu -> loss; x is offloaded between its uses, b aliases a, a.grad aliases b.grad.
-GRAPH = '''layrub-graph 3
+GRAPH = '''layrub-graph 4
 # a comment
 graph small
 tensor w 256 parameter state
@@ -346,6 +346,18 @@ class VerifyPlan(PlanCase):
                 ('reads w without waiting for', without('wait save for run w/update variant=0 algorithm=0')),
                 ('gives a home back', steps + ['free host w'])):
             self.assert_objects(words, wrong, device=2304)
+
+    def test_accepts_operations_that_use_state_in_host_memory(self):
+        graph = GRAPH.replace('tensor w 256 parameter state', 'tensor w 256 parameter state host')
+        steps = ['home w host 0', *AGAIN[1:]]
+        found = self.verify(steps, graph, device=2304)
+        self.assertEqual(found['objections'], [])
+        self.assertEqual((found['floor_bytes'], found['floor_op']), (256 + 1280, 'loss/backward'))
+        self.assert_objects('reads w, which has no device range', steps, device=2304)
+        self.assert_objects('writes w, which has no device range', steps, device=2304)
+        in_file = ['home w file 0', *AGAIN[1:]]
+        objections = self.verify(in_file, graph, device=2304, spill=256)['objections']
+        self.assertTrue(any('reads w, which has no device range' in line for line in objections), objections)
 
     def test_accepts_tensors_that_are_offloaded_to_the_file(self):
         lanes = {'save': 'spill', 'load': 'fetch'}

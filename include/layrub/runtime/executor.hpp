@@ -65,6 +65,9 @@ class Executor {
   /// Returns the device address of `tensor`, or nullptr if it is not resident or only in part.
   /// State at home on the device always has one.
   void* Address(TensorId tensor) const;
+  /// Returns where operations use `tensor`: the address on the device, or that of its home in host
+  /// memory if it has no range of the device and they can do that (Tensor::host_access).
+  void* AddressInUse(TensorId tensor) const;
   /// Waits until the copies of `tensor` are done and returns where its value can be read: on the
   /// device if it is resident, else in host memory or the file if that holds all of it, else
   /// nullptr. A value in the file is read into memory; that copy replaces its range of the file

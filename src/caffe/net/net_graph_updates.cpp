@@ -66,6 +66,7 @@ void NetGraphBuilder<Dtype>::AddUpdates(int histories) {
     for (int k = 0; k < histories; ++k) {
       out_.history[i].push_back(
           AddTensor(name + ".history" + std::to_string(k), bytes, Role::kHistory, Life::kState));
+      out_.graph.tensors[out_.history[i].back()].host_access = true;
       variant.reads.push_back(out_.history[i].back());
     }
     variant.writes = variant.reads;

@@ -55,11 +55,11 @@ void PlannedValues<Dtype>::SetAddresses(const Step& step, bool set) {
   };
   for (TensorId tensor : variant.reads) {
     if (left_alone(tensor)) continue;
-    bindings_[tensor].readable = set ? executor_->Address(tensor) : nullptr;
+    bindings_[tensor].readable = set ? executor_->AddressInUse(tensor) : nullptr;
   }
   for (TensorId tensor : variant.writes) {
     if (left_alone(tensor)) continue;
-    void* address = set ? executor_->Address(tensor) : nullptr;
+    void* address = set ? executor_->AddressInUse(tensor) : nullptr;
     bindings_[tensor].readable = bindings_[tensor].writable = address;
   }
   if (graph.ops[step.op].pass == Pass::kForward) {

@@ -335,7 +335,7 @@ void Executor::Impl::Compute(const Step& step, OpRunner* runner) {
   const Range range(backend, op.name.c_str());
   if (op.kind == OpKind::kFill) {
     const TensorId tensor = variant.writes[0];
-    backend->Zero(residency.At(tensor, Tier::kDevice).address, graph.tensors[tensor].bytes);
+    backend->Zero(residency.InUse(tensor).address, graph.tensors[tensor].bytes);
   } else {
     runner->Run(step);
   }
@@ -366,6 +366,10 @@ void Executor::Run(Pass pass, OpRunner* runner) { impl_->Run(pass, runner); }
 
 void* Executor::Address(TensorId tensor) const {
   return impl_->residency.At(tensor, Tier::kDevice).address;
+}
+
+void* Executor::AddressInUse(TensorId tensor) const {
+  return impl_->residency.InUse(tensor).address;
 }
 
 const void* Executor::Find(TensorId tensor) {

@@ -85,7 +85,7 @@ std::vector<std::string> PlanSeeds() {
 }
 
 std::vector<std::string> Words() {
-  std::vector<std::string> words = {"layrub-graph 3",
+  std::vector<std::string> words = {"layrub-graph 4",
                                     "layrub-plan 5",
                                     "graph ",
                                     "tensor ",
@@ -103,6 +103,7 @@ std::vector<std::string> Words() {
                                     "blob=",
                                     " state",
                                     " keep",
+                                    " host",
                                     " feed",
                                     " fill",
                                     " compute",

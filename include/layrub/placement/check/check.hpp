@@ -20,8 +20,8 @@ namespace layrub {
 ///   an existing algorithm;
 /// - every recomputation is of a repeatable forward operation that has run, finds the same operand
 ///   values as the first run, and gives no tensor an older value;
-/// - every value read is in place, all bytes of it, and was written (or copied) by a step that is
-///   ordered before the reader;
+/// - every value read is on the device, or in host memory if the operation can use it there, all
+///   bytes of it, and was written (or copied) by a step that is ordered before the reader;
 /// - no two live tensors share bytes unless an Alias step that the variant allows put them there;
 /// - conflicting accesses of the same bytes by different lanes are ordered;
 /// - nothing is touched after its Free, and the bytes that a tensor has of a range are contiguous;

@@ -50,6 +50,9 @@ double CopyRate(Lane lane, const Machine& machine);
 double MoveSeconds(int64_t bytes, int64_t distance, const Machine& machine);
 /// Returns, by step of `plan`, how far a Move takes its tensor, in bytes; 0 for other steps.
 std::vector<int64_t> MoveDistances(const Graph& graph, const Plan& plan);
+/// Returns, by step of `plan`, the bytes that an operation reads in host memory and writes there
+/// (Tensor::host_access); 0 for other steps. Both go over the link.
+std::vector<int64_t> HostAccessBytes(const Graph& graph, const Plan& plan);
 /// Returns the key in Machine::measured of `variant` with its algorithm `algorithm`: the variant's
 /// name, followed by a slash and the algorithm's name if that has one.
 std::string MeasuredName(const Variant& variant, int32_t algorithm);

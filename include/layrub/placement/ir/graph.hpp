@@ -56,6 +56,9 @@ struct Tensor {
   /// Tensors with the same blob >= 0 are versions of one named blob's data (or of its diff), in
   /// order of version.
   int32_t blob = kNone;
+  /// The operations that use this state can also use it in host memory. If its home is there, it
+  /// then needs no range of the device.
+  bool host_access = false;
 
   bool is_state() const { return life == Life::kState; }
   LAYRUB_COMPARABLE(Tensor)
@@ -132,6 +135,7 @@ struct Graph {
 /// - a workspace is used by one operation only;
 /// - alias outputs are written by their variant and are no larger than their inputs;
 /// - every Fill writes exactly one tensor;
+/// - only state has host_access;
 /// - a Feed is a forward operation that writes and does nothing else.
 Status Validate(const Graph& graph);
 
@@ -148,7 +152,8 @@ int64_t FloorBytes(const Graph& graph);
 /// The operation at which FloorBytes is reached.
 OpId FloorOp(const Graph& graph);
 /// Returns the state floor: the floor of plans that keep parameters, gradients and history in the
-/// host tier and have on the device only those that the current operation touches.
+/// host tier and have on the device only those that the current operation touches. If that is more
+/// than other operations need, it uses the state with Tensor::host_access in host memory.
 int64_t StateFloorBytes(const Graph& graph);
 OpId StateFloorOp(const Graph& graph);
 

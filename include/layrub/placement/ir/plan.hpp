@@ -146,7 +146,8 @@ struct Plan {
   std::string strategy;
   /// One for each state tensor, in order of tensors. A tensor at home on the device has no Alloc,
   /// Free or Alias there, and does not move. A tensor at home in another tier is copied to the
-  /// device for its uses, and back after it has been written.
+  /// device for its uses, and back after it has been written. If it is at home in host memory and
+  /// has Tensor::host_access, operations use it there whenever it has no range of the device.
   std::vector<Home> homes;
   std::vector<Step> steps;
   /// steps[0 .. pass_end[0]) belong to the forward pass, [pass_end[0] .. pass_end[1]) to the

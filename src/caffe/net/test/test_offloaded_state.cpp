@@ -1,7 +1,10 @@
 // Parameters, gradients and history whose home is off the device: training gives the same bits as
 // without a plan, whatever users do between the passes.
+#include <google/protobuf/text_format.h>
+
 #include <boost/filesystem.hpp>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <map>
@@ -11,6 +14,7 @@
 
 #include "caffe/net/test/tight_training.hpp"
 #include "caffe/net/test/training.hpp"
+#include "layrub/placement/cost/timeline.hpp"
 
 namespace caffe {
 namespace {
@@ -50,8 +54,12 @@ class OffloadedState : public ::testing::TestWithParam<std::tuple<std::string, A
 
   static std::vector<float> Offloaded(SolverParameter param, const Train& train) {
     param.mutable_placement()->set_strategy("auto");
-    param = WithinSmallestBudget(param);
     const Away away = std::get<1>(GetParam());
+    layrub::Budget budget;
+    if (away != Away::kInMemory)
+      budget = {.host = away == Away::kInBoth ? 8 << 10 : 0,
+                .spill = layrub::kUnlimitedBudget.spill};
+    param = WithinSmallestBudget(param, budget);
     if (away != Away::kInMemory) param.mutable_placement()->set_spill_file(::testing::TempDir());
     if (away == Away::kInBoth) param.mutable_placement()->set_host_memory("8KiB");
     OpenSolver solver(param);
@@ -156,6 +164,43 @@ TEST_P(OffloadedStateInUse, IsCorrectAfterLeavingThePlan) {
     solver->ApplyUpdate();
     solver->Step(1);
   });
+}
+
+/// The update of a large layer would set the floor if its history were on the device.
+TEST(LargeUpdates, UseTheirHistoryInHostMemory) {
+  NetParameter net;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+    name: "large"
+    layer { name: "data" type: "DummyData" top: "x" top: "t"
+            dummy_data_param { shape { dim: 2 dim: 64 } shape { dim: 2 dim: 64 }
+                               data_filler { type: "gaussian" std: 1 } } }
+    layer { name: "fc" type: "InnerProduct" bottom: "x" top: "fc"
+            inner_product_param { num_output: 64 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "EuclideanLoss" bottom: "fc" bottom: "t" top: "loss" })",
+                                                            &net));
+  SolverParameter param = SolverFor(net, "keep");
+  OpenSolver kept(param);
+  ASSERT_TRUE(kept.Place().ok());
+  kept.Step(kIterations);
+  param.mutable_placement()->set_strategy("auto");
+  OpenSolver solver(WithinSmallestBudget(param));
+  solver.mutable_placement_extra()->executor.poison = true;
+  ASSERT_TRUE(solver.Place().ok());
+  // The backward pass needs the weights and their gradient, and so does the update.
+  constexpr int64_t kWeights = 64 * 64 * sizeof(float);
+  const layrub::Plan& plan = solver.net()->planned()->plan();
+  EXPECT_LT(plan.device_bytes, kWeights * 5 / 2);
+  const std::vector<int64_t> bytes =
+      layrub::HostAccessBytes(solver.net()->planned()->graph(), plan);
+  EXPECT_EQ(std::count(bytes.begin(), bytes.end(), kWeights), 1);
+  for (int i = 0; i < kIterations; ++i) {
+    solver.Step(1);
+    float* const history = solver.state()[0]->mutable_cpu_data();
+    history[0] *= 2;
+    solver.state()[0]->mutable_cpu_data()[0] = history[0] / 2;
+  }
+  EXPECT_TRUE(solver.net()->planned()->executor().SentinelsIntact());
+  EXPECT_TRUE(SameBits(TrainedState(&solver), TrainedState(&kept)));
 }
 
 std::string NameOf(const ::testing::TestParamInfo<std::tuple<std::string, Away>>& info) {

@@ -11,11 +11,12 @@ namespace caffe {
 
 /// Returns `param` with the smallest budget in which its strategy has a plan for its net. State
 /// stays on the device unless `offload_state`.
-inline SolverParameter WithinSmallestBudget(SolverParameter param, bool offload_state = true) {
+inline SolverParameter WithinSmallestBudget(SolverParameter param,
+                                            const layrub::Budget& budget = {}) {
   OpenSolver free(param);
   CHECK(free.Place().ok());
   param.mutable_placement()->set_device_memory(BudgetFor(layrub::testing::SmallestBudget(
-      free.net()->planned()->executor().graph(), param.placement().strategy(), offload_state)));
+      free.net()->planned()->executor().graph(), param.placement().strategy(), budget)));
   return param;
 }
 

@@ -101,7 +101,7 @@ TEST_P(ParallelSolversUnder, TheSmallestBudgetGiveTheBitsOfKeep) {
     kept[net] = TrainTogether(WholePass(SolverFor(ReadNet(net), "keep")), 2, kFew);
   const bool offload_state = Caffe::mode() == Caffe::CPU;  // GPUs sum in their own memory
   const SolverParameter param =
-      WithinSmallestBudget(SolverFor(ReadNet(net), strategy), offload_state);
+      WithinSmallestBudget(SolverFor(ReadNet(net), strategy), {.offload_state = offload_state});
   EXPECT_TRUE(SameBits(TrainTogether(param, 2, kFew), kept[net]));
 }
 

@@ -69,13 +69,16 @@ void Checker::CheckOp(const Step& step) {
     CheckTurn(step);
   }
   for (TensorId tensor : variant.reads) {
-    if (!LeftAlone(step, variant, tensor)) ReadValue(device_, tensor);
+    if (!LeftAlone(step, variant, tensor)) ReadValue(MemoryInUse(tensor), tensor);
   }
 
-  std::vector<TensorId> outputs;  // the written tensors that have a range, and the workspace
+  // The written tensors that have a range of the device, and the workspace; those in host memory.
+  std::vector<TensorId> outputs, in_host_memory;
   for (TensorId tensor : variant.writes) {
     if (LeftAlone(step, variant, tensor)) continue;
-    if (device_.arena.Has(tensor)) {
+    if (&MemoryInUse(tensor) == &host_) {
+      in_host_memory.push_back(tensor);
+    } else if (device_.arena.Has(tensor)) {
       outputs.push_back(tensor);
     } else if (!IsUnread(tensor)) {
       Object("writes " + NameOf(tensor) + ", which has no device range");
@@ -95,6 +98,7 @@ void Checker::CheckOp(const Step& step) {
   CheckAliases(variant, outputs);
   if (!step.recompute) NoteRun(step, variant);
   for (TensorId tensor : outputs) WriteBytes(device_, tensor, CurrentValue(tensor));
+  for (TensorId tensor : in_host_memory) WriteBytes(host_, tensor, CurrentValue(tensor));
 }
 
 /// The current step runs its operation for the first time: what it writes has a new version.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "layrub/placement/ir/operands.hpp"
@@ -30,14 +31,37 @@ std::vector<bool> OptionalTensors(const Graph& graph) {
 
 }  // namespace
 
-Homes AllOnDevice(const Graph& graph) { return Homes(graph.tensors.size(), Tier::kDevice); }
+Homes AllOnDevice(const Graph& graph) { return Homes(graph.tensors.size(), StateHome::kDevice); }
 
-Homes AllOnHost(const Graph& graph) {
-  Homes homes = AllOnDevice(graph);
+Homes AllAway(const Graph& graph, int64_t host_bytes) {
+  Homes homes = AllOnDevice(graph), in_place = homes;
   for (size_t t = 0; t < homes.size(); ++t) {
-    if (MayLeave(graph.tensors[t])) homes[t] = Tier::kHost;
+    if (!MayLeave(graph.tensors[t])) continue;
+    homes[t] = StateHome::kAway;
+    in_place[t] = graph.tensors[t].host_access ? StateHome::kInPlace : StateHome::kAway;
   }
-  return homes;
+  if (homes == in_place) return homes;
+  return UseInPlace(graph, std::move(homes), FloorBytes(graph, in_place), host_bytes);
+}
+
+Homes UseInPlace(const Graph& graph, Homes homes, int64_t bytes, int64_t host_bytes) {
+  const int64_t capacity = bytes - ResidentBytes(graph, homes);
+  const std::vector<int64_t> sets = WorkingSets(graph, homes);
+  Homes changed = homes;
+  int64_t taken = 0;
+  for (size_t o = 0; o < sets.size(); ++o) {
+    if (sets[o] <= capacity) continue;
+    for (const Variant& variant : graph.ops[o].variants) {
+      for (const auto* tensors : {&variant.reads, &variant.writes}) {
+        for (const TensorId t : *tensors) {
+          if (changed[t] != StateHome::kAway || !graph.tensors[t].host_access) continue;
+          changed[t] = StateHome::kInPlace;
+          taken += Aligned(graph.tensors[t].bytes);
+        }
+      }
+    }
+  }
+  return taken <= host_bytes ? changed : homes;
 }
 
 bool MayLeave(const Tensor& tensor) {
@@ -97,8 +121,8 @@ int64_t FloorBytes(const Graph& graph) { return cost::FloorBytes(graph, cost::Al
 OpId FloorOp(const Graph& graph) { return FloorOp(graph, cost::AllOnDevice(graph)); }
 
 int64_t StateFloorBytes(const Graph& graph) {
-  return cost::FloorBytes(graph, cost::AllOnHost(graph));
+  return cost::FloorBytes(graph, cost::AllAway(graph));
 }
-OpId StateFloorOp(const Graph& graph) { return FloorOp(graph, cost::AllOnHost(graph)); }
+OpId StateFloorOp(const Graph& graph) { return FloorOp(graph, cost::AllAway(graph)); }
 
 }  // namespace layrub

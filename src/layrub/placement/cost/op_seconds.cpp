@@ -87,4 +87,23 @@ std::vector<int64_t> MoveDistances(const Graph& graph, const Plan& plan) {
   return distances;
 }
 
+std::vector<int64_t> HostAccessBytes(const Graph& graph, const Plan& plan) {
+  std::vector<int64_t> bytes(plan.steps.size());
+  const auto can_be_in_place = [&](const Home& home) {
+    return home.tier == Tier::kHost && graph.tensors[home.tensor].host_access;
+  };
+  if (std::none_of(plan.homes.begin(), plan.homes.end(), can_be_in_place)) return bytes;
+  for (PlanWalk walk(graph, plan); walk.Next();) {
+    const Step& step = walk.step();
+    if (step.kind != StepKind::kRun) continue;
+    for (const TensorId t : graph.ops[step.op].variants[step.variant].reads) {
+      const bool in_place = graph.tensors[t].host_access &&
+                            walk.RangeOf(Tier::kDevice, t) == kNone &&
+                            walk.RangeOf(Tier::kHost, t) != kNone;
+      if (in_place) bytes[walk.number()] += graph.tensors[t].bytes;
+    }
+  }
+  return bytes;
+}
+
 }  // namespace layrub

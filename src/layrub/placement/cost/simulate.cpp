@@ -32,6 +32,7 @@ class Simulation {
         plan_(plan),
         machine_(machine),
         distances_(MoveDistances(graph, plan)),
+        in_host_memory_(HostAccessBytes(graph, plan)),
         spans_(plan.steps.size()),
         finished_(plan.steps.size()) {
     for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
@@ -112,8 +113,10 @@ class Simulation {
 
   double ComputeSeconds(int32_t index) const {
     const Step& step = plan_.steps[index];
-    return IsMove(step) ? MoveSeconds(step.end - step.begin, distances_[index], machine_)
-                        : OpSeconds(graph_.ops[step.op], step.variant, step.algorithm, machine_);
+    if (IsMove(step)) return MoveSeconds(step.end - step.begin, distances_[index], machine_);
+    const auto bytes = static_cast<double>(in_host_memory_[index]);
+    return OpSeconds(graph_.ops[step.op], step.variant, step.algorithm, machine_) +
+           bytes / machine_.link_up + bytes / machine_.link_down;
   }
 
   /// Starts all steps that can start. A step that takes no time ends in the next event, at the same
@@ -157,7 +160,7 @@ class Simulation {
   const Graph& graph_;
   const Plan& plan_;
   const Machine& machine_;
-  const std::vector<int64_t> distances_;  ///< of Moves, by step
+  const std::vector<int64_t> distances_, in_host_memory_;  ///< by step
   std::array<Queue, kLanes> queues_;
   std::array<double, kLanes> rates_{};  ///< by lane, see SetRates
   std::vector<Span> spans_;             ///< by step

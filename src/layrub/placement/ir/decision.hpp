@@ -76,20 +76,29 @@ struct Timings {
   double piece = 4 << 20;      ///< additional seconds for each piece in which a Move is done
 };
 
+/// Where state is between iterations, and where operations use it.
+enum class StateHome : uint8_t {
+  kDevice,   ///< it stays on the device, and has no evictions
+  kAway,     ///< in host memory or in the file: it is brought to the device for its uses
+  kInPlace,  ///< in host memory, where operations use it (Tensor::host_access); no evictions
+};
+
 struct TensorDecision {
   /// The tensor has a range during the whole iteration, or from the run that lays it on an input to
   /// the end. If false, it has one from its first to its last use, but for its evictions.
   bool whole = false;
   ShortList<Eviction> evictions;  ///< in order; empty when `whole`
-  /// Where state is between iterations. kDevice: it stays there and has no evictions. kHost: it is
-  /// off the device, in host memory or in the file.
-  Tier home = Tier::kDevice;
+  StateHome home = StateHome::kDevice;
   LAYRUB_COMPARABLE(TensorDecision)
 };
 
-/// Whether the tensor is state at home on the device. Such state has no evictions.
-inline bool IsResident(const Tensor& tensor, Tier home) {
-  return tensor.is_state() && home == Tier::kDevice;
+/// Whether the tensor is state at home on the device.
+inline bool IsResident(const Tensor& tensor, StateHome home) {
+  return tensor.is_state() && home == StateHome::kDevice;
+}
+/// Whether the tensor is state that is used in its home. It has no evictions.
+inline bool StaysHome(const Tensor& tensor, StateHome home) {
+  return tensor.is_state() && home != StateHome::kAway;
 }
 
 /// Decision::host_bytes of a plan within `budget`. Unlimited if there is no spill file: then

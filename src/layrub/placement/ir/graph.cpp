@@ -92,6 +92,9 @@ class Validator {
       if (tensor.bytes > kMaxBytes || (total += Aligned(tensor.bytes)) > kMaxBytes) {
         return Bad(tensor, "with it the graph holds more than 2^60 bytes");
       }
+      if (tensor.host_access && !tensor.is_state()) {
+        return Bad(tensor, "it is used in host memory, but is not state");
+      }
       if (tensor.role == Role::kWorkspace && tensor.is_state()) {
         return Bad(tensor, "a workspace cannot be state");
       }

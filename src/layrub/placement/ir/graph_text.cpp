@@ -33,7 +33,7 @@ using placement::LineReader;
 using placement::OrDash;
 using placement::ReadName;
 
-constexpr char kGraphHeader[] = "layrub-graph 3";
+constexpr char kGraphHeader[] = "layrub-graph 4";
 
 void Append(std::string* text, std::initializer_list<std::string_view> parts) {
   for (const std::string_view part : parts) *text += part;
@@ -114,7 +114,7 @@ class GraphReader {
     Tensor tensor;
     if (fields.size() < 4 || !IsName(fields[1]) || !ParseNumber(fields[2], &tensor.bytes) ||
         tensor.bytes < 0 || !FindName(fields[3], 8, &tensor.role)) {
-      return reader_.Malformed("tensor <name> <bytes> <role> [state] [keep] [blob=<n>]");
+      return reader_.Malformed("tensor <name> <bytes> <role> [state] [keep] [host] [blob=<n>]");
     }
     tensor.name = fields[1];
     for (size_t i = 4; i < fields.size(); ++i) {
@@ -122,9 +122,11 @@ class GraphReader {
         tensor.life = Life::kState;
       } else if (fields[i] == "keep") {
         tensor.keep = true;
+      } else if (fields[i] == "host") {
+        tensor.host_access = true;
       } else if (!ParseSetting(fields[i], "blob", &tensor.blob)) {
         return reader_.Error("'" + std::string(fields[i]) +
-                             "' is not one of state, keep, blob=<n>");
+                             "' is not one of state, keep, host, blob=<n>");
       }
     }
     const auto id = static_cast<TensorId>(graph_.tensors.size());
@@ -236,6 +238,7 @@ std::string ToText(const Graph& graph) {
            {"tensor ", tensor.name, " ", std::to_string(tensor.bytes), " ", Name(tensor.role)});
     if (tensor.is_state()) text += " state";
     if (tensor.keep) text += " keep";
+    if (tensor.host_access) text += " host";
     if (tensor.blob != kNone) text += " blob=" + std::to_string(tensor.blob);
     text += "\n";
   }

@@ -99,11 +99,13 @@ class Builder {
     const Tensor& tensor = graph_.tensors[t];
     const TensorDecision& decision = decision_.tensors[t];
     const std::span<const Use> uses = uses_[t];
-    const bool resident = decision.whole || IsResident(tensor, decision.home);
-    if (decision.home != Tier::kDevice && (!tensor.is_state() || decision.whole))
+    const bool stays = decision.whole || StaysHome(tensor, decision.home);
+    if (decision.home != StateHome::kDevice && (!tensor.is_state() || decision.whole))
       return BadTensor(t, "its home has to be on the device");
-    if (!decision.evictions.empty() && resident)
-      return BadTensor(t, "it stays resident, so it cannot have an eviction");
+    if (decision.home == StateHome::kInPlace && !tensor.host_access)
+      return BadTensor(t, "operations cannot use it in host memory");
+    if (!decision.evictions.empty() && stays)
+      return BadTensor(t, "it stays where it is, so it cannot have an eviction");
     if (!Materialised(tensor, uses)) {
       if (!decision.evictions.empty())
         return BadTensor(t, "it has an eviction but no bytes under this plan");
@@ -114,11 +116,11 @@ class Builder {
       return BadTensor(t, OpOf(uses.front().run).name +
                               " reads it, but no chosen variant has written it before");
     }
-    if (resident) {
+    if (stays && decision.home == StateHome::kDevice) {
       Add(t, kNone, run_count_);
       return Status::Ok();
     }
-    if (!uses.empty()) return AddEvictions(t);
+    if (!uses.empty() && !stays) return AddEvictions(t);
     AddHome({t, {}, kNone});
     return Status::Ok();
   }

@@ -89,11 +89,11 @@ ShortList<AliasPair> BestAliases(const Graph& graph, std::span<const AliasPair> 
 }
 
 int64_t OperandBytes(const Graph& graph, const Variant& variant, const std::vector<bool>& skip,
-                     std::span<const Tier> homes) {
+                     std::span<const StateHome> homes) {
   const std::span<const TensorId> reads = variant.reads, writes = variant.writes;
   const auto bytes_of = [&](TensorId t) {
-    const bool left_out = IsResident(graph.tensors[t], homes.empty() ? Tier::kDevice : homes[t]) ||
-                          (!skip.empty() && skip[t]);
+    const StateHome home = homes.empty() ? StateHome::kDevice : homes[t];
+    const bool left_out = StaysHome(graph.tensors[t], home) || (!skip.empty() && skip[t]);
     return left_out ? 0 : Aligned(graph.tensors[t].bytes);
   };
   int64_t bytes = 0;

@@ -17,10 +17,10 @@ namespace layrub::placement {
 ShortList<AliasPair> BestAliases(const Graph& graph, std::span<const AliasPair> candidates);
 
 /// Device bytes of the operands of `variant`: each counted once, aligned, without outputs that may
-/// lie on an input, state that is at home on the device, and tensors t with skip[t] (`skip` may be
+/// lie on an input, state that is used in its home, and tensors t with skip[t] (`skip` may be
 /// empty). The workspace comes on top. `homes` is by tensor; empty: all on the device.
 int64_t OperandBytes(const Graph& graph, const Variant& variant, const std::vector<bool>& skip = {},
-                     std::span<const Tier> homes = {});
+                     std::span<const StateHome> homes = {});
 
 /// The algorithm of `variant` with the smallest workspace; of equals the first listed. 0 if
 /// `variant` lists none.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -42,16 +43,20 @@ void SpillIntervals(const Graph& graph, const Decision& decision, int64_t host_b
   for (const HostInterval& stay : lives->host) taken.push_back(TakenBy(graph, decision, stay));
   std::vector<size_t> order(taken.size());
   std::iota(order.begin(), order.end(), size_t{0});
+  const auto in_place = [&](size_t i) {
+    return decision.tensors[lives->host[i].tensor].home == StateHome::kInPlace;
+  };
   const auto worth = [&](size_t i) {
-    return taken[i].copies / std::max(1, taken[i].end - taken[i].begin);
+    return in_place(i) ? std::numeric_limits<double>::infinity()
+                       : taken[i].copies / std::max(1, taken[i].end - taken[i].begin);
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return worth(a) > worth(b); });
   LoadTree load(std::vector<int64_t>(decision.runs.size()));
   for (const size_t i : order) {
     const auto& [begin, end, bytes, copies] = taken[i];
-    const bool fits =
-        bytes <= host_bytes && load.LastAbove(begin, end, host_bytes - bytes) == kNone;
+    const bool fits = in_place(i) || (bytes <= host_bytes &&
+                                      load.LastAbove(begin, end, host_bytes - bytes) == kNone);
     if (fits) load.Add(begin, end, bytes);
     lives->host[i].tier = fits ? Tier::kHost : Tier::kFile;
   }

@@ -386,10 +386,11 @@ class Search {
 };
 
 /// Returns the fastest decision that fits among those with several choices of the state that is at
-/// home in the host tier; nothing if none fits.
+/// home off the device; nothing if none fits.
 std::optional<Decision> SearchHomes(const Graph& graph, const Machine& machine,
                                     const Budget& budget, const SearchOptions& options) {
-  const std::vector<Homes> choices = ChooseHomes(graph, budget.device - budget.reserved);
+  const std::vector<Homes> choices =
+      ChooseHomes(graph, budget.device - budget.reserved, HostBytes(budget));
   std::optional<Search> best;
   for (const Homes& homes : choices) {
     Search search(graph, machine, budget, homes, options, std::ssize(choices));
@@ -408,9 +409,9 @@ Result<Decision> Auto(const Graph& graph, const Machine& device, const Budget& b
                       const SearchOptions& options) {
   const Machine machine = budget.host == 0 ? OffloadRates(device, budget) : device;
   const int64_t available = budget.device - budget.reserved;
-  const Homes on_device = cost::AllOnDevice(graph), on_host = cost::AllOnHost(graph);
+  const Homes on_device = cost::AllOnDevice(graph), away = cost::AllAway(graph, HostBytes(budget));
   const int64_t floor = cost::FloorBytes(graph, on_device);
-  const bool offload = budget.offload_state && cost::FloorBytes(graph, on_host) < floor;
+  const bool offload = budget.offload_state && cost::FloorBytes(graph, away) < floor;
   const bool roomy = static_cast<double>(available) >= kTightBudget * static_cast<double>(floor);
   if (offload && !roomy) {
     if (auto found = SearchHomes(graph, machine, budget, options)) return std::move(*found);
@@ -427,7 +428,7 @@ Result<Decision> Auto(const Graph& graph, const Machine& device, const Budget& b
   // for the plan that needs the fewest bytes without any budget.
   const Budget least{.device = 0, .host = budget.host, .spill = budget.spill};
   if (offload) {
-    Search search(graph, machine, least, on_host, options);
+    Search search(graph, machine, least, away, options);
     Result<Decision> found = search.Run();
     if (found.ok() && search.bytes() <= floor) return found;
   }

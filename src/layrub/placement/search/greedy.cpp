@@ -50,7 +50,7 @@ class Runner {
       stored.home = start_.tensors[t].home;
       const Tensor& tensor = graph_.tensors[t];
       const bool leaves =
-          tensor.is_state() ? stored.home != Tier::kDevice : tensor.keep && !state.resident;
+          tensor.is_state() ? stored.home == StateHome::kAway : tensor.keep && !state.resident;
       if (leaves && state.last != kNone)
         stored.evictions.push_back(ToTheEnd({state.last, false, false}, decision->runs));
     }

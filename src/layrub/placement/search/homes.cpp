@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace layrub::placement::search {
 namespace {
@@ -39,12 +40,12 @@ std::vector<TensorId> InOrder(const Graph& graph) {
 
 }  // namespace
 
-std::vector<Homes> ChooseHomes(const Graph& graph, int64_t bytes) {
+std::vector<Homes> ChooseHomes(const Graph& graph, int64_t bytes, int64_t host_bytes) {
   const std::vector<TensorId> order = InOrder(graph);
   const auto first = [&](size_t count) {
     Homes homes = cost::AllOnDevice(graph);
-    for (size_t i = 0; i < count; ++i) homes[order[i]] = Tier::kHost;
-    return homes;
+    for (size_t i = 0; i < count; ++i) homes[order[i]] = StateHome::kAway;
+    return cost::UseInPlace(graph, std::move(homes), bytes, host_bytes);
   };
   std::vector<size_t> counts(order.size() + 1);
   std::iota(counts.begin(), counts.end(), size_t{0});

@@ -79,7 +79,7 @@ Residency ResidencyOf(const Graph& graph, const Decision& decision) {
   UseLists uses = FindUses(graph, decision.runs);
   Buckets<EvictionKind> away(uses.size(), [&](const auto& add) {
     for (size_t t = 0; t < uses.size(); ++t) {
-      if (IsResident(graph.tensors[t], decision.tensors[t].home)) continue;
+      if (StaysHome(graph.tensors[t], decision.tensors[t].home)) continue;
       if (!Materialised(graph.tensors[t], uses[t])) continue;
       const ShortList<Eviction>& evictions = decision.tensors[t].evictions;
       const Eviction* next = evictions.begin();
@@ -91,7 +91,7 @@ Residency ResidencyOf(const Graph& graph, const Decision& decision) {
       }
     }
   });
-  std::vector<Tier> homes;
+  cost::Homes homes;
   for (const TensorDecision& tensor : decision.tensors) homes.push_back(tensor.home);
   return {decision.runs, std::move(uses), std::move(away), std::move(homes), decision.host_bytes};
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "layrub/placement/cost/floor.hpp"
 #include "layrub/placement/ir/buckets.hpp"
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
@@ -36,8 +37,8 @@ struct Residency {
   /// the host tier; state at home there always is. Empty: the tensor has no bytes of its own that
   /// could be given back.
   Buckets<EvictionKind> evictions;
-  std::vector<Tier> homes;  ///< by tensor, see TensorDecision
-  int64_t host_bytes = 0;   ///< see Decision
+  cost::Homes homes;       ///< by tensor, see TensorDecision
+  int64_t host_bytes = 0;  ///< see Decision
 };
 
 Residency ResidencyOf(const Graph& graph, const Decision& decision);

@@ -15,7 +15,7 @@ RunCosts::RunCosts(const Graph& graph, const Machine& machine, const Start& star
       placed_(graph.tensors.size()),
       starts_(cost::RunStarts(graph, machine, start.decision.runs)) {
   for (size_t t = 0; t < placed_.size(); ++t) {
-    placed_[t] = !IsResident(graph.tensors[t], start.decision.tensors[t].home) &&
+    placed_[t] = !StaysHome(graph.tensors[t], start.decision.tensors[t].home) &&
                  Materialised(graph.tensors[t], start.uses[t]);
   }
   FindChains();

@@ -49,7 +49,7 @@ std::string DescribeFloor(const Graph& graph, const Budget& budget) {
   const int64_t floor = leaves ? StateFloorBytes(graph) : FloorBytes(graph);
   const OpId op = leaves ? StateFloorOp(graph) : FloorOp(graph);
   const int64_t stays =
-      leaves ? cost::ResidentBytes(graph, cost::AllOnHost(graph)) : StateBytes(graph);
+      leaves ? cost::ResidentBytes(graph, cost::AllAway(graph)) : StateBytes(graph);
   return FormatBytes(floor + budget.reserved) + ": " + graph.ops[op].name + " alone needs " +
          FormatBytes(floor - stays) + " beside " + FormatBytes(stays + budget.reserved) +
          " that always stay";

@@ -359,6 +359,16 @@ inline std::string Describe(const Graph& graph, const Plan& plan, const Mutation
   return text;
 }
 
+/// The graph without Tensor::host_access where `plan` makes no use of it. Otherwise an operation
+/// may find the value in host memory though a mutation has taken it from the device.
+inline Graph WithNeededHostAccess(Graph graph, const Plan& plan) {
+  for (const Step& step : plan.steps) {
+    const bool taken = step.kind == StepKind::kAlloc && step.tier == Tier::kDevice;
+    if (taken) graph.tensors[step.tensor].host_access = false;
+  }
+  return graph;
+}
+
 }  // namespace layrub::testing
 
 #endif  // LAYRUB_PLACEMENT_TEST_MUTATE_HPP_

@@ -100,8 +100,11 @@ class Dice {
     TensorDecision& choice = decision_.tensors[id];
     if (tensor.is_state()) {
       choice.whole = false;
-      choice.home = Chance(50) ? Tier::kHost : Tier::kDevice;
-      if (choice.home == Tier::kHost && !uses_[id].empty()) LeaveHome(uses_[id], &choice.evictions);
+      choice.home = Chance(50)                         ? StateHome::kDevice
+                    : tensor.host_access && Chance(60) ? StateHome::kInPlace
+                                                       : StateHome::kAway;
+      if (choice.home == StateHome::kAway && !uses_[id].empty())
+        LeaveHome(uses_[id], &choice.evictions);
       return;
     }
     if (!Materialised(tensor, uses_[id])) {

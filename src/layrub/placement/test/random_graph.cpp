@@ -20,6 +20,7 @@ TensorId NetBuilder::Add(const std::string& name, int64_t bytes, Role role, int3
 TensorId NetBuilder::AddState(const std::string& name, int64_t bytes, Role role) {
   const TensorId id = Add(name, bytes, role);
   graph_.tensors[id].life = Life::kState;
+  graph_.tensors[id].host_access = id % 3 == 0;
   return id;
 }
 

@@ -274,6 +274,7 @@ bool NetBuilder::UpdateWithinBackward() {
     });
     update->pass = Pass::kBackward;
     graph_.tensors[w.diff].life = Life::kIteration;
+    graph_.tensors[w.diff].host_access = false;
     std::rotate(last, update, update + 1);
     any = true;
   }

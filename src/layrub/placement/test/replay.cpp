@@ -39,6 +39,7 @@ class Player {
     offset_.fill(std::vector<int64_t>(n));
     away_.resize(n);
     on_device_.resize(n);
+    home_.resize(n, Tier::kDevice);
     number_.resize(n);
     for (uint64_t& number : number_) number = ++last_number_;
     memory_[0].resize(static_cast<size_t>(plan.device_bytes / kAlignment));
@@ -47,6 +48,7 @@ class Player {
     for (const Home& home : plan.homes) {
       offset_[Index(home.tier)][home.tensor] = home.offset;
       on_device_[home.tensor] = home.tier == Tier::kDevice;
+      home_[home.tensor] = home.tier;
       Put(Of(home.tensor, Index(home.tier), true));
     }
     for (size_t i = 0; i < plan.steps.size(); ++i) Queue(plan.steps[i], static_cast<int32_t>(i));
@@ -128,16 +130,24 @@ class Player {
     }
   }
 
+  /// The tier in which operations use the tensor.
+  size_t InUse(TensorId tensor) const {
+    const bool in_place =
+        !on_device_[tensor] && graph_.tensors[tensor].host_access && home_[tensor] == Tier::kHost;
+    return in_place ? 1 : 0;
+  }
+
   Task Operands(const Step& step, int32_t index) {
     Task task{index, {}, {}};
     const Variant& variant = graph_.ops[step.op].variants[step.variant];
-    for (TensorId tensor : variant.reads) task.accesses.push_back(Of(tensor, 0, false));
+    for (TensorId tensor : variant.reads) task.accesses.push_back(Of(tensor, InUse(tensor), false));
     if (!variant.algorithms.empty() && variant.algorithms[step.algorithm].workspace != kNone) {
       task.accesses.push_back(Of(variant.algorithms[step.algorithm].workspace, 0, true));
     }
     for (TensorId tensor : variant.writes) {
       number_[tensor] = ++last_number_;
-      if (on_device_[tensor]) task.accesses.push_back(Of(tensor, 0, true));
+      if (on_device_[tensor] || InUse(tensor) == 1)
+        task.accesses.push_back(Of(tensor, InUse(tensor), true));
     }
     ran_[step.op].assign(task.accesses.begin(), task.accesses.end());
     return task;
@@ -152,7 +162,7 @@ class Player {
                            variant.writes.end();
       if (updates && graph_.tensors[before.tensor].is_state()) continue;
       if (before.write && !on_device_[before.tensor]) continue;
-      task.accesses.push_back(Of(before.tensor, 0, before.write));
+      task.accesses.push_back(Of(before.tensor, InUse(before.tensor), before.write));
       task.accesses.back().number = before.number;
     }
     return task;
@@ -208,6 +218,7 @@ class Player {
   std::array<std::vector<uint64_t>, kTiers> memory_;
   std::array<std::vector<int64_t>, kTiers> offset_;
   std::vector<bool> on_device_;
+  std::vector<Tier> home_;    // per tensor; kDevice for those without a home
   std::vector<size_t> away_;  // per tensor, the tier other than the device where it was last
   std::vector<uint64_t>
       number_;  // per tensor, the number of its value at this point of program order

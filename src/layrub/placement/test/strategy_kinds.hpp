@@ -31,10 +31,9 @@ inline bool Moves(const std::string& strategy) {
 inline bool Recomputes(const std::string& strategy) { return strategy == "sqrt"; }
 
 /// The smallest device budget within which the strategy has a plan.
-inline int64_t SmallestBudget(const Graph& graph, const std::string& strategy,
-                              bool offload_state = true) {
-  const Budget none{.device = 0, .offload_state = offload_state};
-  return MakePlanOfAnySize(graph, {}, none, strategy).value().device_bytes;
+inline int64_t SmallestBudget(const Graph& graph, const std::string& strategy, Budget budget = {}) {
+  budget.device = 0;
+  return MakePlanOfAnySize(graph, {}, budget, strategy).value().device_bytes;
 }
 
 /// The plan of the strategy within its smallest budget; `padding` between ranges comes on top.
@@ -45,22 +44,29 @@ inline Plan PlanTightly(const Graph& graph, const std::string& strategy, int64_t
 
 /// The same with a file in place of host memory.
 inline Plan PlanTightlyWithFile(const Graph& graph, const std::string& strategy) {
-  const Budget budget{
-      .device = SmallestBudget(graph, strategy), .host = 0, .spill = kUnlimitedBudget.spill};
+  Budget budget{.host = 0, .spill = kUnlimitedBudget.spill};
+  budget.device = SmallestBudget(graph, strategy, budget);
   return MakePlanOfAnySize(graph, {}, budget, strategy, 0).value();
 }
 
 /// A plan without feeds, with everything from host memory in a file.
 inline Plan InFile(Plan plan) {
   const auto to_file = [](Tier* tier) { *tier = *tier == Tier::kHost ? Tier::kFile : *tier; };
-  for (Home& home : plan.homes) to_file(&home.tier);
+  // Operations use state in host memory that is never copied.
+  std::set<TensorId> copied;
+  for (const Step& step : plan.steps) {
+    if (step.kind == StepKind::kCopy) copied.insert(step.tensor);
+  }
+  for (Home& home : plan.homes) {
+    if (copied.count(home.tensor) > 0) to_file(&home.tier);
+  }
   for (Step& step : plan.steps) {
     to_file(&step.tier);
     to_file(&step.from);
     if (step.lane == Lane::kSave) step.lane = Lane::kSpill;
     if (step.lane == Lane::kLoad) step.lane = Lane::kFetch;
   }
-  plan.spill_bytes = std::exchange(plan.host_bytes, 0);
+  plan.spill_bytes = plan.host_bytes;
   return plan;
 }
 

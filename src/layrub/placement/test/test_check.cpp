@@ -253,6 +253,49 @@ TEST_F(CheckHomeOnHost, ObjectsToStateThatCannotBeReadBetweenThePasses) {
       Objects(graph_, left, "after the forward pass w cannot be read, although it is state"));
 }
 
+TEST_F(CheckHomeOnHost, AcceptsOperationsThatUseStateInHostMemory) {
+  PlanWriter p(graph_, 512, 512);
+  p.Home("w", 0, Tier::kHost);
+  p.Alloc("y", 0);
+  p.Run("use");
+  p.Free("y");
+  p.EndPass(Pass::kForward);
+  p.Run("update");
+  p.EndPass(Pass::kUpdate);
+  EXPECT_TRUE(Objects(graph_, p.plan, "reads w, which has no device range"));
+  EXPECT_TRUE(Objects(graph_, p.plan, "writes w, which has no device range"));
+  graph_.tensors[0].host_access = true;
+  EXPECT_EQ(Join(Check(graph_, p.plan)), "");
+  p.plan.homes[0].tier = Tier::kFile;
+  std::swap(p.plan.host_bytes, p.plan.spill_bytes);
+  EXPECT_TRUE(Objects(graph_, p.plan, "reads w, which has no device range"));
+}
+
+TEST_F(CheckHomeOnHost, OrdersCopiesAndOperationsThatUseStateInHostMemory) {
+  graph_.tensors[0].host_access = true;
+  const auto plan = [this](bool waits, bool saves) {
+    PlanWriter p(graph_, 1024, 512);
+    p.Home("w", 0, Tier::kHost);
+    p.Alloc("w", 0);
+    const int32_t fetched = p.Prefetch("w");
+    p.Alloc("y", 512);
+    p.Wait(Lane::kCompute, fetched);
+    const int32_t used = p.Run("use");
+    p.Free("y");
+    p.EndPass(Pass::kForward);
+    if (saves) {
+      if (waits) p.Wait(Lane::kSave, used);
+      p.Offload("w");  // the value has not changed
+    }
+    p.Free("w");
+    p.Run("update");
+    p.EndPass(Pass::kUpdate);
+    return p.plan;
+  };
+  EXPECT_EQ(Join(Check(graph_, plan(true, false))), "");
+  EXPECT_TRUE(Objects(graph_, plan(true, true), "writes w without waiting for"));
+}
+
 /// x is written, copied to the host, moved, and read; then a tensor takes its old bytes.
 class CheckMove : public ::testing::Test {
  protected:

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ TEST(Floor, IsStateBytesPlusTheLargestWorkingSet) {
   EXPECT_EQ(FloorOp(net.graph), 1);
 }
 
+constexpr int64_t kHost = std::numeric_limits<int64_t>::max();
+
 TEST(Floor, CountsOnlyTheStateInUseIfStateMayLeave) {
   HandMade net;
   const TensorId input = net.Add("input", 1, Role::kUser);
@@ -44,16 +47,46 @@ TEST(Floor, CountsOnlyTheStateInUseIfStateMayLeave) {
   const auto names = [&](const cost::Homes& homes) {
     std::string names;
     for (size_t t = 0; t < homes.size(); ++t) {
-      if (homes[t] == Tier::kHost) names += net.graph.tensors[t].name + " ";
+      if (homes[t] != StateHome::kDevice) names += net.graph.tensors[t].name + " ";
     }
     return names;
   };
   std::vector<std::string> choices;
-  for (const cost::Homes& homes : search::ChooseHomes(net.graph, 17 * kAlignment))
+  for (const cost::Homes& homes : search::ChooseHomes(net.graph, 17 * kAlignment, kHost))
     choices.push_back(names(homes));
   EXPECT_EQ(choices, (std::vector<std::string>{"w.history ", "w w.history ", "v w w.history "}));
-  EXPECT_TRUE(search::ChooseHomes(net.graph, StateFloorBytes(net.graph) - 1).empty());
-  EXPECT_EQ(search::ChooseHomes(net.graph, StateFloorBytes(net.graph)).size(), 1U);
+  EXPECT_TRUE(search::ChooseHomes(net.graph, StateFloorBytes(net.graph) - 1, kHost).empty());
+  EXPECT_EQ(search::ChooseHomes(net.graph, StateFloorBytes(net.graph), kHost).size(), 1U);
+}
+
+TEST(Floor, LargeUpdatesUseTheirHistoryInHostMemory) {
+  HandMade net;
+  const TensorId w = net.Add("w", 5, Role::kParameter);
+  const TensorId w_history = net.Add("w.history", 5, Role::kHistory);
+  const TensorId v = net.Add("v", 1, Role::kParameter);
+  const TensorId v_history = net.Add("v.history", 1, Role::kHistory);
+  const TensorId x = net.Add("x", 2);
+  net.Forward("forward", Uses({w, v}, {x}));
+  net.Run("w/update", Pass::kUpdate, {Uses({w, w_history}, {w, w_history})}, OpKind::kUpdate);
+  net.Run("v/update", Pass::kUpdate, {Uses({v, v_history}, {v, v_history})}, OpKind::kUpdate);
+  EXPECT_EQ(StateFloorBytes(net.graph), (5 + 5) * kAlignment);
+  EXPECT_EQ(StateFloorOp(net.graph), 1);
+  for (const TensorId history : {w_history, v_history})
+    net.graph.tensors[history].host_access = true;
+  EXPECT_EQ(StateFloorBytes(net.graph), (5 + 1 + 2) * kAlignment);
+  EXPECT_EQ(StateFloorOp(net.graph), 0);
+  const cost::Homes away = cost::AllAway(net.graph);
+  EXPECT_EQ(away[w_history], StateHome::kInPlace);
+  EXPECT_EQ(away[v_history], StateHome::kAway) << "its update does not set the floor";
+  // If host memory is too small, updates use their history on the device.
+  const cost::Homes with_file = cost::AllAway(net.graph, 5 * kAlignment - 1);
+  EXPECT_EQ(with_file[w_history], StateHome::kAway);
+  EXPECT_EQ(cost::FloorBytes(net.graph, with_file), (5 + 5) * kAlignment);
+  // Only where the budget requires it.
+  for (const cost::Homes& homes : search::ChooseHomes(net.graph, 13 * kAlignment, kHost))
+    EXPECT_EQ(homes[w_history], StateHome::kAway);
+  for (const cost::Homes& homes : search::ChooseHomes(net.graph, 9 * kAlignment, kHost))
+    EXPECT_EQ(homes[w_history], StateHome::kInPlace);
 }
 
 TEST(Floor, CountsAnOutputOnItsInputOnce) {

@@ -37,7 +37,7 @@ TEST(Lifetimes, NamesWhatIsImpossible) {
       {[](Decision* d) {
          d->tensors[0].evictions = {{1, 1, 3, 4}};
        },
-       "tensor w: it stays resident"},
+       "tensor w: it stays where it is"},
       {[](Decision* d) {
          d->tensors[1].evictions = {{0, 1, 5, 6}};
        },
@@ -182,7 +182,7 @@ TEST(Lifetimes, LetsOnlyKeptTensorsEndInTheHostTier) {
   EXPECT_EQ(Check(net.graph, plan), std::vector<std::string>());
   EXPECT_EQ(plan.host_bytes, Aligned(net.graph.tensors[1].bytes));
   decision.tensors[1].whole = true;
-  EXPECT_NE(Refusal(net.graph, decision).find("it stays resident"), std::string::npos);
+  EXPECT_NE(Refusal(net.graph, decision).find("it stays where it is"), std::string::npos);
 }
 
 TEST(Lifetimes, RefusesStateThatDoesNotBeginOrEndInItsHome) {
@@ -194,13 +194,13 @@ TEST(Lifetimes, RefusesStateThatDoesNotBeginOrEndInItsHome) {
     return std::vector<Use>(lists[w].begin(), lists[w].end());
   }();
   Decision decision = resident;
-  decision.tensors[w].home = Tier::kHost;
+  decision.tensors[w].home = StateHome::kAway;
   decision.tensors[w].evictions = {FromTheStart(uses.front()),
                                    ToTheEnd(uses.back(), decision.runs)};
   const Plan plan = Schedule(net.graph, decision).value();
   EXPECT_EQ(Check(net.graph, plan), std::vector<std::string>());
   EXPECT_EQ(plan.homes, (std::vector<Home>{{w, Tier::kHost, 0}}));
-  const auto refused = [&](const ShortList<Eviction>& evictions, Tier home,
+  const auto refused = [&](const ShortList<Eviction>& evictions, StateHome home,
                            const std::string& why) {
     Decision wrong = decision;
     wrong.tensors[w].evictions = evictions;
@@ -209,17 +209,18 @@ TEST(Lifetimes, RefusesStateThatDoesNotBeginOrEndInItsHome) {
         << Refusal(net.graph, wrong);
   };
   const std::string both_ends = "its home is off the device, so it has to begin and to end there";
-  refused({}, Tier::kHost, both_ends);
-  refused({FromTheStart(uses.front())}, Tier::kHost, both_ends);
-  refused({ToTheEnd(uses.back(), decision.runs)}, Tier::kHost, both_ends);
-  refused(decision.tensors[w].evictions, Tier::kDevice,
-          "it stays resident, so it cannot have an eviction");
+  refused({}, StateHome::kAway, both_ends);
+  refused({FromTheStart(uses.front())}, StateHome::kAway, both_ends);
+  refused({ToTheEnd(uses.back(), decision.runs)}, StateHome::kAway, both_ends);
+  refused(decision.tensors[w].evictions, StateHome::kDevice,
+          "it stays where it is, so it cannot have an eviction");
+  refused({}, StateHome::kInPlace, "operations cannot use it in host memory");
   Eviction dropped = FromTheStart(uses.front());
   dropped.dropped = true;
-  refused({dropped, ToTheEnd(uses.back(), decision.runs)}, Tier::kHost,
+  refused({dropped, ToTheEnd(uses.back(), decision.runs)}, StateHome::kAway,
           "a/forward needs its value, which was dropped");
   Decision other = resident;
-  other.tensors[1].home = Tier::kHost;
+  other.tensors[1].home = StateHome::kAway;
   EXPECT_NE(Refusal(net.graph, other).find("tensor x: its home has to be on the device"),
             std::string::npos);
 }

@@ -178,9 +178,10 @@ TEST(RandomSlides, GiveTheRightValuesInAnyOrderOfTheLanes) {
 TEST(RandomSlides, AreRefusedIfAnyStepIsRemovedOrChanged) {
   int64_t slides = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
-    const Graph graph = RandomGraph(seed, static_cast<int>(seed % 30));
+    const Graph made = RandomGraph(seed, static_cast<int>(seed % 30));
     const Plan packed =
-        schedule::Schedule(graph, RandomDecision(graph, seed, /*reckless=*/false)).value();
+        schedule::Schedule(made, RandomDecision(made, seed, /*reckless=*/false)).value();
+    const Graph graph = testing::WithNeededHostAccess(made, packed);
     const Plan plan = testing::WithSlides(graph, packed, seed);
     slides += testing::SlidesIn(graph, plan);
     for (const testing::Mutation& mutation : testing::Mutations(graph, plan)) {

@@ -36,7 +36,8 @@ using testing::Replay;
 /// The number of mutations of each kind that were tried.
 using Tried = std::vector<int>;
 
-void ExpectObjections(const Graph& graph, const Plan& plan, Tried* tried) {
+void ExpectObjections(const Graph& made, const Plan& plan, Tried* tried) {
+  const Graph graph = testing::WithNeededHostAccess(made, plan);
   ASSERT_EQ(Join(Check(graph, plan)), "") << graph.name << " " << plan.strategy;
   tried->resize(static_cast<size_t>(Mutation::Kind::kSwapOffsets) + 1);
   for (const Mutation& mutation : Mutations(graph, plan)) {

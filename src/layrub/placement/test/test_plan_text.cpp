@@ -26,6 +26,7 @@ Graph Everything() {
   const TensorId work = net.Add("work", 11, Role::kWorkspace);
   const TensorId dy = net.Add("y.grad", 5, Role::kActivationGradient);
   net.graph.tensors[y1].keep = true;
+  net.graph.tensors[h].host_access = true;
   net.Forward("conv/forward", Uses({user, w}, {y}));
   net.graph.ops[0].repeatable = true;
   net.graph.ops[0].variants[0].name = "only";
@@ -54,11 +55,11 @@ TEST(GraphText, LooksAsDocumented) {
   graph.ops.resize(1);
   graph.ops[0].variants[0].algorithms.pop_back();
   EXPECT_EQ(ToText(graph),
-            "layrub-graph 3\n"
+            "layrub-graph 4\n"
             "graph everything\n"
             "tensor w 768 parameter state\n"
             "tensor w.grad 768 parameter_gradient state\n"
-            "tensor w.history 768 history state\n"
+            "tensor w.history 768 history state host\n"
             "tensor input 256 user state\n"
             "tensor y 1280 activation blob=7\n"
             "op conv/forward forward compute repeatable\n"
@@ -70,18 +71,18 @@ TEST(GraphText, LooksAsDocumented) {
 }
 
 TEST(GraphText, SkipsCommentsAndEmptyLines) {
-  const Result<Graph> graph = GraphFromText("layrub-graph 3\n# a comment\n\ngraph small\nend");
+  const Result<Graph> graph = GraphFromText("layrub-graph 4\n# a comment\n\ngraph small\nend");
   ASSERT_TRUE(graph.ok()) << graph.status().message;
   EXPECT_EQ(graph.value().name, "small");
 }
 
 TEST(GraphText, ErrorsNameTheLine) {
-  const std::string head = "layrub-graph 3\ngraph g\ntensor x 4 activation\n";
+  const std::string head = "layrub-graph 4\ngraph g\ntensor x 4 activation\n";
   const std::string op = head + "op a forward compute\n";
   const std::string variant = op + "variant f flops=0 bytes=0\n";
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"", "line 1: expected 'layrub-graph 3'"},
-      {"layrub-graph 9\n", "line 1: expected 'layrub-graph 3'"},
+      {"", "line 1: expected 'layrub-graph 4'"},
+      {"layrub-graph 9\n", "line 1: expected 'layrub-graph 4'"},
       {"layrub-graph 1\n",
        "line 1: this is version 1 of the format, which older versions of Layrub"},
       {head + "tensor y 4\n", "line 4: expected 'tensor"},

@@ -110,7 +110,12 @@ TEST(RandomPlans, NeverTakeLessThanTheFloor) {
     RC_ASSERT(FloorBytes(graph) >= StateBytes(graph));
     RC_ASSERT(StateFloorBytes(graph) <= FloorBytes(graph));
     cost::Homes homes = cost::AllOnDevice(graph);
-    for (const Home& home : plan.homes) homes[home.tensor] = home.tier;
+    for (const Home& home : plan.homes) {
+      const bool accessible = graph.tensors[home.tensor].host_access && home.tier == Tier::kHost;
+      homes[home.tensor] = home.tier == Tier::kDevice ? StateHome::kDevice
+                           : accessible               ? StateHome::kInPlace
+                                                      : StateHome::kAway;
+    }
     RC_ASSERT(plan.device_bytes >= cost::FloorBytes(graph, homes));
     RC_ASSERT(plan.device_bytes >= StateFloorBytes(graph));
   });

@@ -135,9 +135,9 @@ TEST_P(PlansTest, GivesTheSameBitsWhenSpillingToAFile) {
   int64_t spilled = 0;
   for (const auto& [graph, in_memory] : Plans()) {
     for (const int64_t part : {0, 2}) {
-      const Budget budget{.device = SmallestBudget(graph, GetParam()),
-                          .host = part == 0 ? 0 : in_memory.host_bytes / part,
-                          .spill = kUnlimitedBudget.spill};
+      Budget budget{.host = part == 0 ? 0 : in_memory.host_bytes / part,
+                    .spill = kUnlimitedBudget.spill};
+      budget.device = SmallestBudget(graph, GetParam(), budget);
       const Plan plan =
           MakePlanOfAnySize(graph, {}, budget, GetParam(), part == 0 ? kPadding : 0).value();
       ASSERT_EQ(Check(graph, plan, {kUnlimitedBudget.device, budget.host, budget.spill}),
@@ -272,7 +272,7 @@ class WeightOnHost : public ::testing::TestWithParam<bool> {
     placement::Decision decision = placement::DefaultDecision(graph_);
     const placement::UseLists uses = placement::FindUses(graph_, decision.runs);
     placement::TensorDecision& weight = decision.tensors[kWeight];
-    weight.home = Tier::kHost;
+    weight.home = placement::StateHome::kAway;
     weight.evictions = {placement::FromTheStart(uses[kWeight].front()),
                         placement::ToTheEnd(uses[kWeight].back(), decision.runs)};
     plan_ = placement::schedule::Schedule(graph_, decision).value();
@@ -336,6 +336,38 @@ TEST_P(WeightOnHost, ReturnsHomeWhateverPassRunsNext) {
   EXPECT_EQ(SeenBy(Pass::kUpdate), 'w');
   EXPECT_EQ(SeenBy(Pass::kForward), 'w');
   EXPECT_TRUE(executor_->SentinelsIntact());
+}
+
+TEST(WeightInPlace, IsUsedInHostMemory) {
+  Graph graph = Chain();
+  graph.tensors[kWeight].host_access = true;
+  placement::Decision decision = placement::DefaultDecision(graph);
+  decision.tensors[kWeight].home = placement::StateHome::kInPlace;
+  const Plan plan = placement::schedule::Schedule(graph, decision).value();
+  const std::unique_ptr<Backend> backend = MakeCpuBackend("");
+  Executor executor(graph, plan, backend.get(), {.poison = true});
+  executor.SetHome(kWeight, Bytes(kBytes, 'a').data());
+  EXPECT_EQ(executor.Address(kWeight), nullptr);
+  const void* const home = executor.Find(kWeight);
+  EXPECT_EQ(executor.AddressInUse(kWeight), home);
+  char seen = 0;
+  Hooks hooks;
+  hooks.at[kForwardA] = [&] { seen = *static_cast<char*>(executor.AddressInUse(kWeight)); };
+  hooks.at[kUpdateWeight] = [&] { std::memset(executor.AddressInUse(kWeight), 'u', kBytes); };
+  for (const Pass pass : {Pass::kForward, Pass::kBackward, Pass::kUpdate})
+    executor.Run(pass, &hooks);
+  EXPECT_EQ(seen, 'a');
+  EXPECT_EQ(executor.Find(kWeight), home);
+  EXPECT_EQ(*static_cast<const char*>(home), 'u');
+  EXPECT_TRUE(executor.MayWrite(kWeight));
+  std::memset(const_cast<void*>(home), 'w', kBytes);
+  executor.NoteWrite(kWeight);
+  executor.Run(Pass::kForward, &hooks);
+  EXPECT_EQ(seen, 'w');
+  executor.Run(Pass::kUpdate, &hooks);  // without a backward
+  EXPECT_EQ(*static_cast<const char*>(executor.Find(kWeight)), 'u');
+  EXPECT_EQ(executor.bytes_offloaded() + executor.bytes_prefetched(), 0);
+  EXPECT_TRUE(executor.SentinelsIntact());
 }
 
 TEST_P(WeightOnHost, MayWriteIsFalseWhileAWriteWouldBeLost) {

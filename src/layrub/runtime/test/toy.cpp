@@ -164,7 +164,7 @@ Toy::Work Toy::WorkOf(const Step& step) {
   const Variant& variant = graph_.ops[step.op].variants[step.variant];
   for (const TensorId tensor : variant.writes) {
     if (again && !TouchedByRecomputation(graph_, variant, tensor)) continue;
-    if (executor_->Address(tensor) != nullptr) {
+    if (executor_->AddressInUse(tensor) != nullptr) {
       work.writes.push_back(WriteOf(step, tensor));
     } else if (graph_.tensors[tensor].role != Role::kSaved) {
       wrong_.push_back(graph_.ops[step.op].name + " has no place for " +
@@ -187,20 +187,20 @@ std::vector<Toy::Read> Toy::ReadsOf(const Step& step) const {
   const Variant& variant = graph_.ops[step.op].variants[step.variant];
   for (const TensorId tensor : variant.reads) {
     if (step.recompute && !TouchedByRecomputation(graph_, variant, tensor)) continue;
-    reads.push_back(Expected(executor_->Address(tensor), tensor));
+    reads.push_back(Expected(executor_->AddressInUse(tensor), tensor));
   }
   return reads;
 }
 
 Toy::Write Toy::WriteOf(const Step& step, TensorId output) const {
-  Write write{static_cast<uint8_t*>(executor_->Address(output)),
+  Write write{static_cast<uint8_t*>(executor_->AddressInUse(output)),
               graph_.tensors[output].bytes,
               output,
               expected_.Seed(step.op),
               {}};
   for (const TensorId tensor : expected_.CommonReads(step.op)) {
     if (!expected_.Matters(step.op, step.variant, tensor, output)) continue;
-    const uint8_t* address = static_cast<uint8_t*>(executor_->Address(tensor));
+    const uint8_t* address = static_cast<uint8_t*>(executor_->AddressInUse(tensor));
     write.inputs.emplace_back(address, address == nullptr ? 0 : graph_.tensors[tensor].bytes);
   }
   return write;

@@ -50,7 +50,8 @@ std::string ToText(const Comparison& comparison) {
       << FormatSeconds(comparison.keep_seconds) << ";\nno plan takes less than "
       << FormatBytes(comparison.state_floor_bytes);
   if (comparison.state_floor_bytes < comparison.floor_bytes)
-    out << ", none with all state on the device less than " << FormatBytes(comparison.floor_bytes);
+    out << ", none with weights and history on the device less than "
+        << FormatBytes(comparison.floor_bytes);
   out << ".";
   if (comparison.limit_bytes)
     out << " The device has " << FormatBytes(*comparison.limit_bytes) << ".";

@@ -37,7 +37,7 @@ struct PlanReport {
   int64_t persistent_bytes = 0;
   int64_t keep_peak_bytes = 0;
   int64_t keep_budget_bytes = 0;  ///< the smallest budget of strategy keep, test nets included
-  int64_t floor_bytes = 0;        ///< no plan with all state on the device takes less
+  int64_t floor_bytes = 0;        ///< no plan with weights and history on the device takes less
   int64_t state_floor_bytes = 0;  ///< no plan of any strategy takes less
   double seconds = 0;             ///< predicted
   double stalled = 0;             ///< of these, waiting for copies

@@ -90,7 +90,8 @@ void Summary(std::ostream& out, const PlanReport& report) {
           : "this plan takes " + Percent(bytes, report.keep_peak_bytes) + " of that");
   const bool state_stays = report.state_floor_bytes == report.floor_bytes;
   Row(out, "floor", FormatBytes(report.floor_bytes),
-      state_stays ? "no plan takes less" : "no plan with all state on the device takes less");
+      state_stays ? "no plan takes less"
+                  : "no plan with weights and history on the device takes less");
   if (!state_stays)
     Row(out, "state floor", FormatBytes(report.state_floor_bytes), "no plan takes less");
   Row(out, "host memory",

@@ -35,9 +35,9 @@ class RecurrentLayer : public Layer<Dtype> {
   virtual inline int ExactNumTopBlobs() const;
   virtual inline bool AllowForceBackward(const int bottom_index) const { return bottom_index != 1; }
   virtual InnerNet<Dtype> inner_net() const;
-  /// Saves the hidden state. In a net that is divided among devices, all of them must call it at
-  /// the same time, and each saves the state of all.
+  /// Saves the hidden state; in a net that is divided among devices, this device's part of it.
   virtual void SaveProgress(LayerProgress* progress) const;
+  /// Restores the whole hidden state, of which a device of a divided net takes its part.
   virtual bool RestoreProgress(const LayerProgress& progress);
 
  protected:

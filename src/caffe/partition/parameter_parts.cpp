@@ -4,6 +4,7 @@
 
 #include "caffe/device_group.hpp"
 #include "caffe/net/param_layouts.hpp"
+#include "caffe/util/layout_proto.hpp"
 #include "caffe/util/parts.hpp"
 
 namespace caffe {
@@ -71,6 +72,26 @@ void ParameterParts<Dtype>::TakePart(int id, const Blob<Dtype>& whole, Blob<Dtyp
 }
 
 template <typename Dtype>
+void GatherStates(const Net<Dtype>& net, layrub::Communicator* group, NetProgress* progress) {
+  for (LayerProgress& saved : *progress->mutable_layer()) {
+    if (!net.has_layer(saved.layer()) || saved.value_size() == 0) continue;
+    const layrub::Layout layout = StateLayout(net.layer_by_name(saved.layer())->layer_param());
+    if (layout.levels.empty()) continue;
+    layrub::Layout all = layout;
+    std::fill(all.levels.begin(), all.levels.end(), layrub::Whole());
+    const Redistribution gather(layout, all);
+    if (gather.nothing()) continue;
+    for (BlobProto& value : *saved.mutable_value()) {
+      Blob<Dtype> part, whole(vector<int>(all.dims.begin(), all.dims.end()));
+      part.FromProto(value, true);
+      gather.Run<Dtype>(group, part.cpu_data(), whole.mutable_cpu_data(), nullptr);
+      value.Clear();
+      whole.ToProto(&value);
+    }
+  }
+}
+
+template <typename Dtype>
 void SumSquaresOverDevices(const Net<Dtype>& net, Dtype* squares) {
   layrub::Communicator* const group = DeviceGroupScope::Current();
   if (group == nullptr) return;
@@ -90,6 +111,8 @@ void SumSquaresOverDevices(const Net<Dtype>& net, Dtype* squares) {
 
 template class ParameterParts<float>;
 template class ParameterParts<double>;
+template void GatherStates(const Net<float>&, layrub::Communicator*, NetProgress*);
+template void GatherStates(const Net<double>&, layrub::Communicator*, NetProgress*);
 template void SumSquaresOverDevices(const Net<float>&, float*);
 template void SumSquaresOverDevices(const Net<double>&, double*);
 

@@ -37,6 +37,12 @@ class ParameterParts {
   std::vector<Entry> entries_;  ///< by Net::learnable_params
 };
 
+/// Replaces the parts of states that recurrent layers of this device's `net` have saved in
+/// `progress` by the whole states. All members of the group must call it with what they saved at
+/// the same time.
+template <typename Dtype>
+void GatherStates(const Net<Dtype>& net, layrub::Communicator* group, NetProgress* progress);
+
 /// `squares` has the sums of squares of the gradients of this device's parts, by
 /// Net::learnable_params. Replaces them by those of the whole parameters. Does nothing without a
 /// group.

@@ -190,7 +190,12 @@ void DividedTraining<Dtype>::Snapshot() {
     for (size_t k = 0; k < history[i].size(); ++k)
       parts_->Gather(id, *history[i][k], writes ? whole_history[i][k] : nullptr);
   }
-  const ResumeState progress = solver_->Progress();  // layers may gather what they save
+  ResumeState progress = solver_->Progress();
+  SolverProgress* const own = progress.mutable_solver(0);
+  for (int i = 0; i < own->net_size(); ++i) {
+    const Net<Dtype>& net = i == 0 ? *solver_->net() : *solver_->test_nets().at(i - 1);
+    GatherStates(net, group_, own->mutable_net(i));
+  }
   if (!writes) return;
   whole->CopyStateFrom(*solver_);
   whole->KeepProgress(progress);

@@ -71,4 +71,16 @@ DeviceLayout ToProto(const layrub::Layout& layout) {
   return proto;
 }
 
+layrub::Layout StateLayout(const LayerParameter& layer) {
+  if (!layer.has_layout()) return {};
+  layrub::Layout state = FromProto(layer.layout());
+  if (state.dims.size() != 3) return {};  // of another layer
+  state.dims[0] = 1;
+  for (layrub::Level& level : state.levels) {
+    // All devices have all units of the first top of an LSTM, but states are divided.
+    if (level == layrub::PartGradient()) level = layrub::Cut(2);
+  }
+  return state;
+}
+
 }  // namespace caffe

@@ -4,10 +4,9 @@
 
 #include "caffe/device_group.hpp"
 #include "caffe/util/inner_names.hpp"
+#include "caffe/util/layout_proto.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/parts.hpp"
-#include "caffe/util/redistribution.hpp"
-#include "unrolled_net.hpp"
 
 namespace caffe {
 namespace {
@@ -316,21 +315,7 @@ vector<Blob<Dtype>*> RecurrentLayer<Dtype>::States() const {
 
 template <typename Dtype>
 void RecurrentLayer<Dtype>::SaveProgress(LayerProgress* progress) const {
-  const layrub::Layout layout = StateLayout(this->layer_param_);
-  layrub::Layout all = layout;
-  std::fill(all.levels.begin(), all.levels.end(), layrub::Whole());
-  layrub::Communicator* const group = DeviceGroupScope::Current();
-  Redistribution gather;
-  if (group != nullptr && !layout.levels.empty()) gather = Redistribution(layout, all);
-  for (const Blob<Dtype>* state : States()) {
-    if (gather.nothing()) {
-      state->ToProto(progress->add_value());
-      continue;
-    }
-    Blob<Dtype> whole(vector<int>(layout.dims.begin(), layout.dims.end()));
-    gather.Run<Dtype>(group, state->cpu_data(), whole.mutable_cpu_data(), nullptr);
-    whole.ToProto(progress->add_value());
-  }
+  for (const Blob<Dtype>* state : States()) state->ToProto(progress->add_value());
 }
 
 template <typename Dtype>

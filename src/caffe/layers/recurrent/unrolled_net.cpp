@@ -1,20 +1,6 @@
 #include "unrolled_net.hpp"
 
-#include "caffe/util/layout_proto.hpp"
-
 namespace caffe {
-
-layrub::Layout StateLayout(const LayerParameter& layer) {
-  if (!layer.has_layout()) return {};
-  layrub::Layout state = FromProto(layer.layout());
-  CHECK_EQ(state.dims.size(), 3u) << "Layer " << layer.name() << ": layout: a top has 3 axes.";
-  state.dims[0] = 1;
-  for (layrub::Level& level : state.levels) {
-    // All devices have all units of the first top of an LSTM, but states are divided.
-    if (level == layrub::PartGradient()) level = layrub::Cut(2);
-  }
-  return state;
-}
 
 LayerParameter* UnrolledNet::Add(const string& type, const string& name,
                                  const vector<string>& bottoms, const vector<string>& tops) {

@@ -8,13 +8,10 @@
 
 #include "caffe/common.hpp"
 #include "caffe/proto/caffe.pb.h"
+#include "caffe/util/layout_proto.hpp"
 #include "layrub/partition/layout.hpp"
 
 namespace caffe {
-
-/// Returns the layout of a state, 1 x N x num_output, of a recurrent layer in a net that is divided
-/// among devices; without levels in other nets.
-layrub::Layout StateLayout(const LayerParameter& layer);
 
 /// Writes the unrolled nets of recurrent layers (RecurrentLayer::FillUnrolledNet) layer by layer.
 /// The blob of step t is named <name>_t, for t = 1 .. steps; step 0 is the state before the first.

@@ -249,7 +249,9 @@ class Divided : public ::testing::Test {
       DividedTraining<double> training(solver.get(), whole, group);
       if (!state.empty()) training.Restore(state);
       CHECK(training.Place().ok());
-      training.Solve();
+      const auto no_requests = [] { return SolverAction::NONE; };
+      solver->SetActionFunction(no_requests);  // the program has one for signals
+      training.Solve(no_requests);
     });
     return Snapshot(prefix, whole.max_iter());
   }
@@ -300,6 +302,20 @@ TEST_F(Divided, RecurrentNetsKeepTheirHiddenStates) {
                          TrainParts(whole, axes, partition, "rest", StateOf("half of one", 3)),
                          kTolerance);
   }
+}
+
+TEST_F(Divided, RecurrentNetsTestAndTakeSnapshotsLikeOthers) {
+  SolverParameter whole = RecurrentSolver();
+  whole.set_max_iter(4);
+  whole.set_snapshot(2);
+  whole.add_test_iter(2);
+  whole.set_test_interval(2);
+  const testing::Weights expected = TrainWhole(whole, "one", "");
+  const NetAxes axes = testing::AxesOfNet(whole.net_param());
+  const Partition partition = CutSequences(axes, {"unit", "item"});
+  testing::ExpectClose(expected, TrainParts(whole, axes, partition, "four", ""), kTolerance);
+  // Of a snapshot that was taken while training went on.
+  testing::ExpectClose(expected, TrainWhole(whole, "rest", StateOf("four", 2)), kTolerance);
 }
 
 TEST_F(Divided, TrainingKeepsTheHistoryOfOtherSolvers) {

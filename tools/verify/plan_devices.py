@@ -42,8 +42,11 @@ class Message:
 
 def parse(path):
     """The Message of a prototxt that a program has written."""
-    with open(path, encoding='utf-8') as file:
-        tokens = re.findall(r'"(?:[^"\\]|\\.)*"|[{}]|[^\s{}]+', file.read())
+    try:
+        with open(path, encoding='utf-8', errors='replace') as file:
+            tokens = re.findall(r'"(?:[^"\\]|\\.)*"|[{}]|[^\s{}]+', file.read())
+    except OSError as error:
+        raise BadInput(f'cannot read {path}: {error.strerror}') from error
     top = Message()
     inside = [top]
     name = None
@@ -121,7 +124,12 @@ class Devices:
         kind = layer.get('type')
         bottoms = [self.blobs.get(name) for name in layer.all('bottom')]
         if kind == 'Exchange':
+            if layer.get('bottom') not in self.blobs:
+                self.object(layer, 'no layer above it makes its bottom')
             made = [self.exchange(layer, bottoms[0])]
+        elif any(name not in self.blobs for name in layer.all('bottom')):
+            self.object(layer, 'no layer above it makes all of its bottoms')
+            made = [None] * len(layer.all('top'))
         elif None in bottoms or not self.has_rule(layer, kind):
             self.trusted += 1
             made = [None] * len(layer.all('top'))
@@ -160,7 +168,8 @@ class Devices:
 
     @staticmethod
     def has_rule(layer, kind):
-        known = {'Convolution', 'Deconvolution', 'InnerProduct', 'Pooling', 'LRN', 'BatchNorm', 'Eltwise', 'Concat', *ELEMENTWISE, *WHOLE}
+        known = {'Convolution', 'Deconvolution', 'InnerProduct', 'Pooling', 'LRN', 'BatchNorm', 'Eltwise', 'Concat', 'LSTM', 'RNN',
+                 *ELEMENTWISE, *WHOLE}
         return kind in known or (kind in PER_CHANNEL and len(layer.all('bottom')) == 1) or not layer.all('bottom')
 
     def exchange(self, layer, bottom):
@@ -185,6 +194,8 @@ class Devices:
             return [list(shares) for _ in layer.all('top')]
         params = [shares_of(param.get('layout'), self.levels) for param in layer.all('param')]
         trained = [float(param.get('lr_mult', 1)) != 0 for param in layer.all('param')]
+        if kind in ('LSTM', 'RNN'):
+            return self.recurrent(layer, kind, bottoms, params, trained)
         tops = []
         for level in range(self.levels):
             x = [shares[level] for shares in bottoms]
@@ -251,6 +262,34 @@ class Devices:
         right = x not in ('copy', 'part', axis) and weights == ('copy' if trained else 'whole')
         return x, None if right and bias in (None, weights) else 'devices with some items have all parameters'
 
+    def recurrent(self, layer, kind, bottoms, params, trained):
+        """The shares of the tops of a recurrent layer: x, which is T x N x features, and the states, 1 x N x units."""
+        states = len(layer.all('top')) - 1
+        inputs = len(bottoms) - states
+        tops = [[] for _ in layer.all('top')]
+        for level in range(self.levels):
+            x = [shares[level] for shares in bottoms]
+            given = {share[level] for share, learns in zip(params, trained) if learns} or {share[level] for share in params} or {'whole'}
+            if given == {0}:  # units: each device makes some from all inputs
+                wanted, made = ['copy'] * inputs + [2] * states, ['copy' if kind == 'LSTM' else 2] + [2] * states
+            elif given == {'whole'} and set(x) == {'whole'}:
+                wanted, made = x, ['whole'] * len(tops)
+            else:  # sequences
+                wanted, made = [1, 1, 0][:inputs] + [1] * states, [1] * len(tops)
+            if x != wanted or (wanted[0] == 1 and given != ({'copy'} if any(trained) or not trained else {'whole'})):
+                self.object(layer, f'level {level}: neither units nor sequences are divided; its bottoms are {x}, its parameters '
+                            f'{sorted(map(str, given))}')
+            for top, share in zip(tops, made):
+                top.append(share)
+        own = layer.get('layout')
+        if own and shares_of(own, self.levels) != tops[0]:
+            self.object(layer, f'it is told {shares_of(own, self.levels)}, but its top is {tops[0]}')
+        weights = layer.all('param')[0].get('layout') if layer.all('param') else None
+        units = layer.get('recurrent_param').number('num_output', 0) * (4 if kind == 'LSTM' else 1)
+        if weights and weights.number_at('dim', 0) >> params[0].count(0) != units:
+            self.object(layer, f'it makes {units} gates with weights for {weights.number_at("dim", 0) >> params[0].count(0)}')
+        return tops
+
     def has_groups(self, layer, kind):
         """Whether the whole layer has at least as many groups as parts that make their own channels from their own."""
         weights = layer.all('param')[0].get('layout')
@@ -277,4 +316,11 @@ class Devices:
 
 def verify_devices(path):
     """The Devices of the net of one device, gone through."""
-    return Devices(parse(path)).run()
+    net = parse(path)
+    try:
+        divided = Devices(net)
+        if divided.levels == 0:
+            raise BadInput(f'{path}: it is not the net of one of several devices, which layrub plan --devices --dump writes')
+        return divided.run()
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise BadInput(f'{path}: a field that a net of one device has is missing or wrong ({error})') from error

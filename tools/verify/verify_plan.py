@@ -356,7 +356,8 @@ def main():
     arguments = parser.parse_args()
     proved = True
     graph = read_graph(arguments.graph)
-    if arguments.devices:
+    divided = None
+    if arguments.devices is not None:
         divided = verify_devices(arguments.devices)
         proved = not divided.objections
         if not arguments.json:
@@ -370,6 +371,9 @@ def main():
         if not arguments.json:
             for objection in found['objections']:
                 print(f'{path}: {objection}')
+        if divided:
+            found['devices'] = {'devices': 2 ** divided.levels, 'proved': divided.proved, 'of_other_types': divided.trusted,
+                                'objections': divided.objections}
         print(json.dumps(found) if arguments.json else summary(found))
     return 0 if proved else 1
 

@@ -62,6 +62,7 @@ int RunCompare(const std::vector<std::string>&) {
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) return ExitCode(options.status());
   ApplyMachineFlags(&options.value());
+  caffe::Caffe::set_solver_count(SolversFlag());
   const std::string picture = PictureOfFlag();
   if (PartitionFlagGiven()) {
     const layrub::Machine alone = options.value().machine;

@@ -64,6 +64,7 @@ int RunPlan(const std::vector<std::string>&) {
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) return ExitCode(options.status());
   ApplyMachineFlags(&options.value());
+  caffe::Caffe::set_solver_count(SolversFlag());
   std::optional<PartitionedNets> divided;
   if (PartitionFlagGiven()) {
     if (FLAGS_largest_batch) Fail("--largest_batch is for one device: leave out --devices.");

@@ -26,6 +26,15 @@ class ParallelTraining(DigitsTest):
         self.assertEqual(0, again.code, again.last)
         self.assertIn("Iteration 6, loss", again.err)
 
+    def test_train_in_the_smallest_budget_that_plan_names(self):
+        write("solver.prototxt", SOLVER)
+        flags = ("--solver=solver.prototxt", "--cpu_solvers=2")
+        plan = json.loads(run("plan", *flags, "--format=json").out)
+        self.assertFalse(plan["transient_gradients"], "several solvers add up their gradients")
+        trained = run("train", *flags, "--device_memory=%d" % plan["smallest_budget_bytes"])
+        self.assertEqual(0, trained.code, trained.last)
+        self.assertEqual(2, run("train", *flags, "--device_memory=%d" % (plan["smallest_budget_bytes"] - 256)).code)
+
     def test_a_finished_training_that_is_resumed_writes_the_same_state(self):
         write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 4 average_loss: 3"))
         self.train("--cpu_solvers=2")

@@ -5,7 +5,7 @@ Reads the net of one device, which `layrub plan --devices=N --dump=DIR` writes. 
   copy    both have the value, and each a summand of the gradient
   part    each has a summand of the value, and both the gradient
   0, 1..  each has half of value and gradient, cut along this dimension
-Rules of its own say which of these the operands of a layer can be. Layers of other types are trusted."""
+Rules of its own say what the operands of a layer can be on a level. Layers of other types are trusted."""
 
 import re
 

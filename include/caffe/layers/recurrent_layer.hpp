@@ -37,7 +37,7 @@ class RecurrentLayer : public Layer<Dtype> {
   virtual InnerNet<Dtype> inner_net() const;
   /// Saves the hidden state; in a net that is divided among devices, this device's part of it.
   virtual void SaveProgress(LayerProgress* progress) const;
-  /// Restores the whole hidden state, of which a device of a divided net takes its part.
+  /// Restores a hidden state. In a divided net it is the whole one, and the device takes its part.
   virtual bool RestoreProgress(const LayerProgress& progress);
 
  protected:

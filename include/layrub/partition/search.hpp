@@ -31,8 +31,8 @@ struct Axis {
   int64_t extent = 0;  ///< the most parts that it can be cut into; others divide it
   /// For each operand, its dimension for this axis; -1: none.
   std::vector<int> inputs, outputs, params;
-  /// Bytes of the values inside the operation of which each half computes one half and then
-  /// receives the other, as it does with their gradients.
+  /// Bytes of values inside the operation that both halves need whole. Each computes one half of
+  /// them and receives the other. The same is done with their gradients.
   int64_t gathered_bytes = 0;
   LAYRUB_COMPARABLE(Axis)
 };

@@ -8,8 +8,11 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "caffe/caffe.hpp"
@@ -102,6 +105,40 @@ inline Weights TrainWhole(const SolverParameter& param) {
   solver->net()->ToProto(&net);
   return WeightsOf(net);
 }
+
+/// A member of a group that fails at its message number `fails_at`, sent or received.
+class FailingMember : public layrub::Communicator {
+ public:
+  FailingMember(layrub::Communicator* member, int fails_at)
+      : member_(member), fails_at_(fails_at) {}
+  int messages() const { return messages_; }
+
+  int rank() const override { return member_->rank(); }
+  int size() const override { return member_->size(); }
+  layrub::Device* device() const override { return member_->device(); }
+  void Broadcast(const std::vector<layrub::Values>& values) override { member_->Broadcast(values); }
+  void Sum(const std::vector<layrub::Values>& values) override { member_->Sum(values); }
+  void Wait() override { member_->Wait(); }
+  void Synchronize() override { member_->Synchronize(); }
+  void Send(int to, std::string message, layrub::Channel channel) override {
+    Count();
+    member_->Send(to, std::move(message), channel);
+  }
+  std::optional<std::string> Receive(int from, double seconds, layrub::Channel channel) override {
+    Count();
+    return member_->Receive(from, seconds, channel);
+  }
+  void Abort(const std::string& reason) override { member_->Abort(reason); }
+
+ private:
+  void Count() {
+    if (messages_++ == fails_at_) throw std::runtime_error("this member fails");
+  }
+
+  layrub::Communicator* const member_;
+  const int fails_at_;
+  int messages_ = 0;
+};
 
 /// Runs `run` on a thread for each of `devices`, and rethrows the first error.
 inline void OnDevices(int devices, const std::function<void(layrub::Communicator*)>& run) {

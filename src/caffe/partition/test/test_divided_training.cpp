@@ -179,40 +179,6 @@ Partition CutSequences(const NetAxes& axes, const std::vector<string>& by_level)
   return Search(axes.network, static_cast<int>(by_level.size()), wish);
 }
 
-/// A member of a group that fails at its message number `fails_at`, sent or received.
-class FailingMember : public layrub::Communicator {
- public:
-  FailingMember(layrub::Communicator* member, int fails_at)
-      : member_(member), fails_at_(fails_at) {}
-  int messages() const { return messages_; }
-
-  int rank() const override { return member_->rank(); }
-  int size() const override { return member_->size(); }
-  layrub::Device* device() const override { return member_->device(); }
-  void Broadcast(const std::vector<layrub::Values>& values) override { member_->Broadcast(values); }
-  void Sum(const std::vector<layrub::Values>& values) override { member_->Sum(values); }
-  void Wait() override { member_->Wait(); }
-  void Synchronize() override { member_->Synchronize(); }
-  void Send(int to, std::string message, layrub::Channel channel) override {
-    Count();
-    member_->Send(to, std::move(message), channel);
-  }
-  std::optional<std::string> Receive(int from, double seconds, layrub::Channel channel) override {
-    Count();
-    return member_->Receive(from, seconds, channel);
-  }
-  void Abort(const std::string& reason) override { member_->Abort(reason); }
-
- private:
-  void Count() {
-    if (messages_++ == fails_at_) throw std::runtime_error("this member fails");
-  }
-
-  layrub::Communicator* const member_;
-  const int fails_at_;
-  int messages_ = 0;
-};
-
 class Divided : public ::testing::Test {
  protected:
   Divided() { MakeTempDir(&folder_); }
@@ -359,7 +325,7 @@ TEST_F(Divided, AllMembersEndIfOneFailsAtAnyMessage) {
   const auto train = [&](int failing, int fails_at) {
     int messages = 0;
     testing::OnDevices(2, [&](layrub::Communicator* group) {
-      FailingMember member(group, group->rank() == failing ? fails_at : -1);
+      testing::FailingMember member(group, group->rank() == failing ? fails_at : -1);
       const DeviceGroupScope scope(&member);
       const std::unique_ptr<caffe::Solver<double>> solver(
           SolverRegistry<double>::CreateSolver(local));

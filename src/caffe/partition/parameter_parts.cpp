@@ -8,6 +8,16 @@
 #include "caffe/util/parts.hpp"
 
 namespace caffe {
+namespace {
+
+/// The layout in which every device has the whole array.
+layrub::Layout Gathered(layrub::Layout layout) {
+  std::fill(layout.levels.begin(), layout.levels.end(), layrub::Whole());
+  return layout;
+}
+
+}  // namespace
+
 template <typename Dtype>
 ParameterParts<Dtype>::ParameterParts(Net<Dtype>* net, layrub::Communicator* group)
     : net_(net), group_(group) {
@@ -15,9 +25,7 @@ ParameterParts<Dtype>::ParameterParts(Net<Dtype>* net, layrub::Communicator* gro
     Entry entry{layout, {}, {}};
     if (!layout.levels.empty()) {
       const layrub::Layout gradient = layout.OfGradient();
-      layrub::Layout all = layout;
-      std::fill(all.levels.begin(), all.levels.end(), layrub::Whole());
-      entry.gather = Redistribution(layout, all);
+      entry.gather = Redistribution(layout, Gathered(layout));
       entry.sum = Redistribution(gradient, gradient.Summed());
     }
     entries_.push_back(std::move(entry));
@@ -77,12 +85,10 @@ void GatherStates(const Net<Dtype>& net, layrub::Communicator* group, NetProgres
     if (!net.has_layer(saved.layer()) || saved.value_size() == 0) continue;
     const layrub::Layout layout = StateLayout(net.layer_by_name(saved.layer())->layer_param());
     if (layout.levels.empty()) continue;
-    layrub::Layout all = layout;
-    std::fill(all.levels.begin(), all.levels.end(), layrub::Whole());
-    const Redistribution gather(layout, all);
+    const Redistribution gather(layout, Gathered(layout));
     if (gather.nothing()) continue;
     for (BlobProto& value : *saved.mutable_value()) {
-      Blob<Dtype> part, whole(vector<int>(all.dims.begin(), all.dims.end()));
+      Blob<Dtype> part, whole(vector<int>(layout.dims.begin(), layout.dims.end()));
       part.FromProto(value, true);
       gather.Run<Dtype>(group, part.cpu_data(), whole.mutable_cpu_data(), nullptr);
       value.Clear();

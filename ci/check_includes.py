@@ -36,11 +36,11 @@ MAY_INCLUDE = {
     'device': COST,
     'runtime': PUBLIC | {'device'},
     'core': PARTITION | {'device'},
-    'kernels': {'base', 'device', 'core'},
+    'kernels': PARTITION | {'device', 'core'},
     'data': PARTITION | {'device', 'core', 'kernels'},
     'layers': PUBLIC | {'device', 'runtime', 'core', 'kernels', 'data', 'net'},
     'net': PUBLIC | {'device', 'runtime', 'core'},
-    'division': PUBLIC | {'device', 'core', 'net'},
+    'division': PUBLIC | {'device', 'core', 'kernels', 'net'},
     'solvers': PUBLIC | {'device', 'runtime', 'core', 'kernels', 'net', 'division'},
 }
 

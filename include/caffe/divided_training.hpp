@@ -55,6 +55,7 @@ class DividedTraining : public Solver<Dtype>::Callback {
   std::unique_ptr<Solver<Dtype>> WholeSolver() const;
   void CopyPartsFrom(Solver<Dtype>* whole);
   void GoOn();
+  int64_t Least(int64_t number);
   void Tell(const string& word);
   /// For members other than rank 0: carries out what rank 0 says, until that is `word`. Throws
   /// Ended if rank 0 says that training ends.

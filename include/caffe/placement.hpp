@@ -2,6 +2,7 @@
 #define CAFFE_PLACEMENT_HPP_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +44,9 @@ struct PlacementOptions {
   /// A plan for the present net, which is used unchanged. Null: make one.
   std::shared_ptr<const layrub::Plan> plan;
   Optimizations optimizations;
+  /// If set: called with the bytes of the device that plans may use, and returns how many they do
+  /// use. Members of a group thus agree on the least, so that all make the same plan.
+  std::function<int64_t(int64_t)> agree_on_bytes;
   /// The size of the memory shared with other nets (executor.transient), minus the bytes that this
   /// plan needs of it. Feeding ahead does not use these bytes.
   int64_t shared_excess = 0;

@@ -204,13 +204,14 @@ int Train(layrub::RankCommunicator* ranks) {
   const caffe::SolverParameter param = ReadSolver();
   const std::vector<layrub::Device*> devices = ChooseDevices(KindOf(param), param.device_id());
   const bool divides = !FLAGS_partition.empty();
-  if (divides && !ranks) {
+  if (divides && FLAGS_cpu_solvers > 1)
+    Fail("--partition divides one net, --cpu_solvers makes copies of it: give one of them.");
+  if (divides && !ranks && devices.size() == 1) {
     Fail(
-        "--partition divides a net among processes, which mpirun starts: mpirun -np 4 layrub train"
-        " --partition=" +
-        FLAGS_partition + " --solver=" + FLAGS_solver);
+        "--partition divides a net among GPUs (--gpu=0,1), or among processes, which mpirun starts "
+        "(mpirun -np 4 layrub train --partition=" +
+        FLAGS_partition + " --solver=" + FLAGS_solver + ").");
   }
-  if (divides && devices[0] != nullptr) Fail("--partition works on the CPU only: leave out --gpu.");
   const int solvers = divides ? 1 : ranks ? ranks->size() : static_cast<int>(devices.size());
   if (FLAGS_verify_placement > 0) {
     if (solvers > 1) Fail("--verify_placement compares the training of one solver.");
@@ -227,16 +228,19 @@ int Train(layrub::RankCommunicator* ranks) {
   layrub::Group group = devices.size() > 1 ? layrub::Connect(devices) : layrub::Group();
   if (ranks) ranks->UseDevice(devices[0]);
   if (!snapshot.empty()) LOG(INFO) << "Resuming from " << snapshot;
-  DividedSolver divided;
-  if (divides) divided = LeadDivided(ranks, param, snapshot);
+  std::unique_ptr<DividedSolver> divided;
+  if (divides) {
+    divided = ranks ? std::make_unique<DividedSolver>(ranks, param, snapshot)
+                    : std::make_unique<DividedSolver>(std::move(group), param, snapshot);
+  }
   const std::unique_ptr<Solver<float>> own(
       divides ? nullptr : caffe::SolverRegistry<float>::CreateSolver(param));
-  Solver<float>* const solver = divides ? divided.solver.get() : own.get();
+  Solver<float>* const solver = divides ? divided->solver() : own.get();
   std::unique_ptr<caffe::ParallelSolvers<float>> together;
   solver->SetActionFunction([&, asked = signals.GetActionFunction()] {
     const Enum here = asked();
     if (here != caffe::SolverAction::NONE) return here;
-    if (divided.training) return divided.training->NextMemberRequest();
+    if (divided) return divided->training()->NextMemberRequest();
     return together ? together->NextFollowerRequest() : here;
   });
   if (!snapshot.empty()) {
@@ -252,7 +256,7 @@ int Train(layrub::RankCommunicator* ranks) {
   ApplyMachineFlags(solver->mutable_placement_extra());
   const layrub::Status placed = [&] {
     const Activity activity("looking for a plan");
-    return divides ? divided.training->Place() : solver->Place();
+    return divides ? divided->training()->Place() : solver->Place();
   }();
   if (!placed.ok()) return ExitCode(placed);
   WarnIfProfileLacksOperations(solver->net()->planned()->graph(), MachineFlag());
@@ -280,7 +284,8 @@ int Train(layrub::RankCommunicator* ranks) {
   }
   TrainingLine line(solver, solvers);
   const Clock::time_point start = Clock::now();
-  divides ? divided.training->Solve() : solver->Solve();
+  divides ? divided->training()->Solve() : solver->Solve();
+  if (divided) divided->Finish();
   if (together) together->Finish();
   const double seconds = SecondsSince(start);
   LOG(INFO) << "Optimization Done.";

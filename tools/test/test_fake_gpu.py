@@ -105,6 +105,19 @@ class Training(FakeGpuTest):
         again = run("devices=2,seed=5", "train", solver, "--gpu=all", "--machine=h200", "--placement=hybrid")
         self.assertEqual(self.losses(first), self.losses(again))
 
+    def test_a_net_divided_among_gpus_learns_as_one(self):
+        for net, partition in (("mini_resnet", "data"), ("mini_resnet", "tofu"), ("mini_alexnet", "chop")):
+            with self.subTest(net=net, partition=partition):
+                solver = self.solver(net, fields="clip_gradients: 1")
+                whole = self.losses(run("seed=1", "train", solver))
+                flags = ("train", solver, "--gpu=0,1", "--machine=h200", f"--partition={partition}")
+                first = run("devices=2,seed=1,pace=random,protect", *flags)
+                self.assertIn("divided among 2 GPUs", first.err)
+                for a, b in zip(self.losses(first), whole):
+                    self.assertAlmostEqual(a, b, delta=1e-3 * abs(b))
+                again = run("devices=2,seed=5,pace=random", *flags, "--placement=recompute")
+                self.assertEqual(self.losses(first), self.losses(again))
+
     def test_plans_leave_the_memory_that_nccl_needs(self):
         flags = ["train", self.solver("mini_alexnet", 1), "--machine=h200", "--json_summary=usage.json"]
         overhead = {}
@@ -122,12 +135,18 @@ class Training(FakeGpuTest):
 
 class FailingCalls(FakeGpuTest):
     def test_each_fault_gives_one_message_or_does_no_harm(self):
+        self.check("pace=early", "--gpu=0", "--placement=hybrid")
+
+    def test_each_fault_of_a_divided_net_does_so_too(self):
+        self.check("pace=early,devices=2", "--gpu=0,1", "--partition=tofu")
+
+    def check(self, gpus, *more):
         solver = self.solver("mini_alexnet", 2, "clip_gradients: 1 snapshot_after_train: false")
-        flags = ["train", solver, "--gpu=0", "--machine=h200", "--placement=hybrid"]
+        flags = ["train", solver, "--machine=h200", *more]
         failed, n = 0, 1
         while True:
             with self.subTest(call=n):
-                result = run(f"pace=early,fail={n}", *flags)
+                result = run(f"{gpus},fail={n}", *flags)
                 messages = [line for line in result.err.splitlines()
                             if re.match(r"F\d{4} |F\d{8} |layrub: ", line)]
                 self.assertIn(result.code, (0, 1), result.last)

@@ -13,6 +13,7 @@ class Communicator;
 
 namespace caffe {
 
+class DeviceSum;
 struct ChannelShape;
 namespace kernels {
 template <typename Dtype>
@@ -91,14 +92,20 @@ class ChannelNormLayer : public Layer<Dtype> {
   kernels::AfterNormalizing<Dtype> After(const DeviceContext& context, bool scale, bool bias) const;
   ChannelShape Shape(const Blob<Dtype>& bottom) const;
 
-  /// Whether the items of the batch are divided among devices, so that sums go over all of these.
-  bool ItemsAreDivided() const;
-  /// Replaces `count` numbers by their sums over the devices among which the items are divided.
-  void SumOverDevices(Dtype* numbers, int count);
-  void ForwardDivided(const ChannelShape& shape, const Dtype* x, Dtype* y, Dtype* mean,
-                      Dtype* inverse, Dtype* normalized);
-  void BackwardDivided(const ChannelShape& shape, const kernels::NormalizedSource<Dtype>& source,
-                       const Dtype* dy, const kernels::NormalizeGradients<Dtype>& gradients);
+  /// The number of parts into which the items of the batch are divided among devices. If there are
+  /// several, sums go over all of them.
+  int ItemParts() const;
+  DeviceSum SumOfItems() const;
+  /// Replaces `count` sums by their sums over these devices, divided by `values`. `workspace`: see
+  /// DeviceSum.
+  void AverageOverDevices(const DeviceContext& context, int64_t values, int count, Dtype* sums,
+                          Dtype* workspace) const;
+  void ForwardDivided(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
+                      Dtype* y, Dtype* mean, Dtype* inverse, Dtype* normalized, Dtype* workspace);
+  void BackwardDivided(const DeviceContext& context, const ChannelShape& shape,
+                       const kernels::NormalizedSource<Dtype>& source,
+                       const kernels::AfterNormalizing<Dtype>& after, const Dtype* dy,
+                       const kernels::NormalizeGradients<Dtype>& gradients, Dtype* workspace);
 
   layrub::Communicator* const group_;  ///< the devices among which the net is divided
   bool has_relu_ = false;              ///< a ReLU comes last

@@ -23,6 +23,18 @@ struct Values {
   Element element = Element::kFloat;
 };
 
+template <typename Number>
+Values ValuesOf(Number* first, int64_t count) {
+  const bool single = sizeof(Number) == sizeof(float);
+  return {first, count, single ? Element::kFloat : Element::kDouble};
+}
+
+/// Values that go to another member of a group, or come from it.
+struct Parcel {
+  int member = 0;
+  Values values;
+};
+
 /// Thrown when a group has ended. what() is the reason that was given to Communicator::Abort.
 class GroupFailed : public std::runtime_error {
  public:
@@ -39,7 +51,8 @@ enum class Channel : uint8_t {
 };
 
 /// A member of a group of devices that train one net. All members must call Broadcast and Sum in
-/// the same order, with values of the same counts and elements; otherwise the group fails.
+/// the same order, with values of the same counts and elements; otherwise the group fails. Members
+/// that exchange parcels must also call Exchange in that order.
 ///
 /// Threads: each member is driven by one thread of its own; Abort may be called from any thread.
 /// Calls that queue work return at once. The work runs beside what the member computes, in the
@@ -61,6 +74,11 @@ class Communicator {
   /// Queues, after what the member has computed so far: the sum of all members' values replaces
   /// them. Every member gets the same bits.
   virtual void Sum(const std::vector<Values>& values) = 0;
+  /// Queues, after what the member has computed so far: each of `sent` goes to its member, and each
+  /// of `received` comes from its member. Between two members, the first parcel sent becomes the
+  /// first one received, and so on; both have the same count and element. This default does all at
+  /// once, by ExchangeByMessages.
+  virtual void Exchange(const std::vector<Parcel>& sent, const std::vector<Parcel>& received);
   /// Makes what the member computes from now on wait for everything that it has queued here.
   virtual void Wait() = 0;
   /// As Wait, and blocks until all members' values are exchanged.
@@ -84,6 +102,11 @@ class Communicator {
   /// more. Only the first reason counts.
   virtual void Abort(const std::string& reason) = 0;
 };
+
+/// Communicator::Exchange through messages of Channel::kValues, for values in memory of `device`
+/// (null: of the process). Waits until they have arrived. Throws GroupFailed.
+void ExchangeByMessages(Communicator* member, Device* device, const std::vector<Parcel>& sent,
+                        const std::vector<Parcel>& received);
 
 using Group = std::vector<std::unique_ptr<Communicator>>;
 

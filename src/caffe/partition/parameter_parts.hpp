@@ -3,8 +3,9 @@
 
 #include <vector>
 
+#include "caffe/kernels/exchange/device_sum.hpp"
+#include "caffe/kernels/exchange/redistribution.hpp"
 #include "caffe/net.hpp"
-#include "caffe/util/redistribution.hpp"
 #include "layrub/partition/layout.hpp"
 
 namespace caffe {
@@ -14,7 +15,9 @@ namespace caffe {
 template <typename Dtype>
 class ParameterParts {
  public:
+  /// Make it before plans: it takes memory of the group's devices, and lets NCCL take its.
   ParameterParts(Net<Dtype>* net, layrub::Communicator* group);
+  ~ParameterParts();
 
   /// Replaces gradients of which each device has a summand by their sums.
   void SumGradients();
@@ -29,11 +32,16 @@ class ParameterParts {
  private:
   struct Entry {
     layrub::Layout layout;
-    Redistribution gather, sum;  ///< nothing to do if without levels
+    Redistribution gather;  ///< nothing to do if without levels
+    DeviceSum sum;          ///< of the gradient
   };
+
+  void Connect();
 
   Net<Dtype>* const net_;
   layrub::Communicator* const group_;
+  Blob<Dtype> workspace_;  ///< of sums
+  int64_t workspace_bytes_ = 0;
   std::vector<Entry> entries_;  ///< by Net::learnable_params
 };
 
@@ -44,10 +52,10 @@ template <typename Dtype>
 void GatherStates(const Net<Dtype>& net, layrub::Communicator* group, NetProgress* progress);
 
 /// `squares` has the sums of squares of the gradients of this device's parts, by
-/// Net::learnable_params. Replaces them by those of the whole parameters. Does nothing without a
-/// group.
+/// Net::learnable_params, in memory of `context`. Replaces them by those of the whole parameters.
+/// Does nothing without a group.
 template <typename Dtype>
-void SumSquaresOverDevices(const Net<Dtype>& net, Dtype* squares);
+void SumSquaresOverDevices(const DeviceContext& context, const Net<Dtype>& net, Dtype* squares);
 
 }  // namespace caffe
 

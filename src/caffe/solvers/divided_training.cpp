@@ -1,5 +1,6 @@
 #include "caffe/divided_training.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "caffe/partition/parameter_parts.hpp"
@@ -32,12 +33,16 @@ DividedTraining<Dtype>::DividedTraining(Solver<Dtype>* solver, const SolverParam
       group_(group),
       parts_(new ParameterParts<Dtype>(solver->net().get(), group)) {
   solver->add_callback(this);
+  solver->mutable_placement_extra()->agree_on_bytes = [this](int64_t bytes) {
+    return Least(bytes);
+  };
   solver->set_snapshot([this] { group_->rank() == 0 ? Snapshot() : Await(kTakeSnapshot); });
 }
 
 template <typename Dtype>
 DividedTraining<Dtype>::~DividedTraining() {
   solver_->set_snapshot({});
+  solver_->mutable_placement_extra()->agree_on_bytes = {};
 }
 
 /// Makes a solver of the whole net, for its parameters and history only. It takes no memory for
@@ -120,6 +125,19 @@ Status DividedTraining<Dtype>::Place() {
   }
   Tell(status.ok() ? kGoOn : kTrainingEnds);
   return status;
+}
+
+/// The least of the numbers of all members. Each must call it.
+template <typename Dtype>
+int64_t DividedTraining<Dtype>::Least(int64_t number) {
+  if (group_->rank() > 0) {
+    group_->Send(0, std::to_string(number));
+    return std::stoll(group_->Receive(0));
+  }
+  for (int rank = 1; rank < group_->size(); ++rank)
+    number = std::min<int64_t>(number, std::stoll(group_->Receive(rank)));
+  Tell(std::to_string(number));
+  return number;
 }
 
 template <typename Dtype>

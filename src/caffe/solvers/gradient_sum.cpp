@@ -15,12 +15,6 @@ namespace {
 /// us, in which about as many bytes pass over PCIe 5.0 x16.
 constexpr int64_t kSumBytes = int64_t{8} << 20;
 
-template <typename Dtype>
-layrub::Values ValuesOf(Dtype* first, int64_t count) {
-  const bool single = sizeof(Dtype) == sizeof(float);
-  return {first, count, single ? layrub::Element::kFloat : layrub::Element::kDouble};
-}
-
 }  // namespace
 
 template <typename Dtype>
@@ -61,7 +55,7 @@ void GradientSum<Dtype>::Broadcast() {
   const DeviceContext context = DeviceContext::Current();
   std::vector<layrub::Values> values;
   for (Blob<Dtype>* param : solver_->net()->learnable_params())
-    values.push_back(ValuesOf(MutableData(context, param), param->count()));
+    values.push_back(layrub::ValuesOf(MutableData(context, param), param->count()));
   communicator_->Broadcast(values);
   communicator_->Synchronize();
 }
@@ -73,7 +67,7 @@ void GradientSum<Dtype>::Sum(const vector<int>& params) {
   std::vector<layrub::Values> values;
   for (int id : params) {
     Blob<Dtype>* param = solver_->net()->learnable_params()[id];
-    values.push_back(ValuesOf(MutableDiff(context, param), param->count()));
+    values.push_back(layrub::ValuesOf(MutableDiff(context, param), param->count()));
   }
   communicator_->Sum(values);
 }

@@ -120,7 +120,7 @@ void SGDSolver<Dtype>::ClipGradients() {
     if (!Learns(*this->net_, i)) continue;
     kernels::SumSquares(context, params[i]->count(), Diff(context, *params[i]), squares + i);
   }
-  SumSquaresOverDevices(*this->net_, squares);
+  SumSquaresOverDevices(context, *this->net_, squares);
   kernels::ClipFactor(context, count, squares, limit, norm, factor);
   for (size_t i = 0; i < params.size(); ++i) {
     if (!Learns(*this->net_, i)) continue;

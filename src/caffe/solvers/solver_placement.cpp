@@ -91,6 +91,10 @@ Result<PlacementOptions> SolverPlacement<Dtype>::Wanted() const {
   // replace.
   if (Caffe::mode() == Caffe::GPU && placed_ && !wanted.has_device_memory())
     options.value().budget.device += planned_device_bytes_;
+  if (extra_.agree_on_bytes) {
+    layrub::Budget& budget = options.value().budget;
+    budget.device = budget.reserved + extra_.agree_on_bytes(budget.device - budget.reserved);
+  }
   options.value().machine = extra_.machine;
   options.value().optimizations = extra_.optimizations;
   options.value().padding = extra_.padding;

@@ -42,11 +42,11 @@ struct Buffers {
 
 /// What the members share: a queue for each of them, and a thread that does a task as soon as all
 /// have queued it.
-class Exchange {
+class Shared {
  public:
-  explicit Exchange(const std::vector<Device*>& devices)
+  explicit Shared(const std::vector<Device*>& devices)
       : devices_(devices), queues_(devices.size()), thread_([this] { Work(); }) {}
-  ~Exchange() {
+  ~Shared() {
     {
       const std::lock_guard lock(mutex_);
       stop_ = true;
@@ -187,45 +187,45 @@ class Exchange {
 
 class ThreadCommunicator final : public Communicator {
  public:
-  ThreadCommunicator(std::shared_ptr<PerProcess<Exchange>> exchange, int rank)
-      : exchange_(std::move(exchange)), rank_(rank) {}
+  ThreadCommunicator(std::shared_ptr<PerProcess<Shared>> shared, int rank)
+      : shared_(std::move(shared)), rank_(rank) {}
   ~ThreadCommunicator() override {
-    if (exchange_->here()) (*exchange_)->Leave(rank_);
+    if (shared_->here()) (*shared_)->Leave(rank_);
   }
 
   int rank() const override { return rank_; }
-  int size() const override { return exchange_->copy().size(); }
-  Device* device() const override { return exchange_->copy().device(rank_); }
+  int size() const override { return shared_->copy().size(); }
+  Device* device() const override { return shared_->copy().device(rank_); }
   void Broadcast(const std::vector<Values>& values) override {
-    (*exchange_)->Push(rank_, {Task::Kind::kBroadcast, values});
+    (*shared_)->Push(rank_, {Task::Kind::kBroadcast, values});
   }
   void Sum(const std::vector<Values>& values) override {
-    (*exchange_)->Push(rank_, {Task::Kind::kSum, values});
+    (*shared_)->Push(rank_, {Task::Kind::kSum, values});
   }
-  void Wait() override { (*exchange_)->Await(rank_); }
+  void Wait() override { (*shared_)->Await(rank_); }
   void Synchronize() override { Wait(); }
   using Communicator::Receive;
   using Communicator::Send;
   void Send(int to, std::string message, Channel channel) override {
-    (*exchange_)->mailboxes().Send(rank_, to, std::move(message), channel);
+    (*shared_)->mailboxes().Send(rank_, to, std::move(message), channel);
   }
   std::optional<std::string> Receive(int from, double seconds, Channel channel) override {
-    return (*exchange_)->mailboxes().Receive(from, rank_, seconds, channel);
+    return (*shared_)->mailboxes().Receive(from, rank_, seconds, channel);
   }
-  void Abort(const std::string& reason) override { (*exchange_)->Abort(reason); }
+  void Abort(const std::string& reason) override { (*shared_)->Abort(reason); }
 
  private:
-  const std::shared_ptr<PerProcess<Exchange>> exchange_;
+  const std::shared_ptr<PerProcess<Shared>> shared_;
   const int rank_;
 };
 
 }  // namespace
 
 Group ConnectThreads(const std::vector<Device*>& devices) {
-  const auto exchange = std::make_shared<PerProcess<Exchange>>(devices);
+  const auto shared = std::make_shared<PerProcess<Shared>>(devices);
   Group group;
-  for (int rank = 0; rank < (*exchange)->size(); ++rank) {
-    group.push_back(std::make_unique<ThreadCommunicator>(exchange, rank));
+  for (int rank = 0; rank < (*shared)->size(); ++rank) {
+    group.push_back(std::make_unique<ThreadCommunicator>(shared, rank));
   }
   return group;
 }

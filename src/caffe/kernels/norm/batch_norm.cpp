@@ -169,6 +169,36 @@ struct ConstantGradient : GradientSource<Dtype> {
   }
 };
 
+/// Takes the sums over a channel, and stores the means of `count` values.
+template <typename Dtype>
+struct StoreMeans {
+  NormalizeGradients<Dtype> to;
+  Dtype count;
+  Dtype *h, *product;
+
+  LAYRUB_HOST_DEVICE void operator()(int64_t channel, const Sums<Dtype, 2>& sums) const {
+    h[channel] = sums.values[0] / count;
+    product[channel] = sums.values[1] / count;
+  }
+  LAYRUB_HOST_DEVICE void operator()(int64_t channel, const Sums<Dtype, 4>& sums) const {
+    h[channel] = sums.values[0] / count;
+    product[channel] = sums.values[1] / count;
+    to.scale.Add(channel, sums.values[3]);
+    to.bias.Add(channel, sums.values[2]);
+  }
+};
+
+/// Updates the running statistics of a channel with those of a batch.
+template <typename Dtype>
+LAYRUB_HOST_DEVICE inline void Follow(const RunningStatistics<Dtype>& running, int64_t channel,
+                                      Dtype mean, Dtype variance) {
+  if (running.mean == nullptr) return;
+  running.mean[channel] = running.keep * running.mean[channel] + running.mean_weight * mean;
+  running.variance[channel] =
+      running.keep * running.variance[channel] + running.variance_weight * variance;
+  if (running.count != nullptr && channel == 0) *running.count = running.keep * *running.count + 1;
+}
+
 }  // namespace
 
 template <typename Dtype>
@@ -211,15 +241,40 @@ void NormalizeBatch(const DeviceContext& context, const ChannelShape& shape, con
                          inverse[channel] = of == Epsilon::kOfVariance
                                                 ? 1 / std::sqrt(variance + epsilon)
                                                 : 1 / (std::sqrt(variance) + epsilon);
-                         if (follow.mean == nullptr) return;
-                         follow.mean[channel] =
-                             follow.keep * follow.mean[channel] + follow.mean_weight * average;
-                         follow.variance[channel] = follow.keep * follow.variance[channel] +
-                                                    follow.variance_weight * variance;
-                         if (follow.count != nullptr && channel == 0)
-                           *follow.count = follow.keep * *follow.count + 1;
+                         Follow(follow, channel, average, variance);
                        }),
       EachOf(NormalizedValues<Dtype>{x, mean, inverse, after}, ToBoth{y, copy}));
+}
+
+template <typename Dtype>
+void ChannelSums(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
+                 Dtype* sum) {
+  ForChannelsOf<Dtype>(
+      context, shape,
+      SumOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return x[i]; }, To{sum}));
+}
+
+template <typename Dtype>
+void ChannelSquares(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
+                    const Dtype* mean, Dtype* sum) {
+  ForChannelsOf<Dtype>(context, shape,
+                       SumOf<Dtype>(
+                           [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+                             const Dtype deviation = x[i] - mean[channel];
+                             return deviation * deviation;
+                           },
+                           To{sum}));
+}
+
+template <typename Dtype>
+void FinishStatistics(const DeviceContext& context, int64_t channels, Dtype count, Dtype epsilon,
+                      const RunningStatistics<Dtype>& running, const Dtype* mean, Dtype* inverse) {
+  const RunningStatistics<Dtype> follow = running;
+  ParallelFor(context, channels, [=] LAYRUB_HOST_DEVICE(int64_t channel) {
+    const Dtype variance = inverse[channel] / count;
+    inverse[channel] = 1 / std::sqrt(variance + epsilon);
+    Follow(follow, channel, mean[channel], variance);
+  });
 }
 
 template <typename Dtype>
@@ -228,29 +283,35 @@ void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
                        const Dtype* dy, const NormalizeGradients<Dtype>& gradients,
                        Dtype* workspace) {
   const GradientSource<Dtype> given{source, after, dy};
-  const NormalizeGradients<Dtype> to = gradients;
-  const Dtype count = static_cast<Dtype>(shape.PerChannel());
-  Dtype* const mean_h = workspace;
-  Dtype* const mean_product = workspace + shape.channels;
-  const bool all = to.scale.sum != nullptr || to.bias.sum != nullptr;
-  ForChannelsOf<Dtype>(context, shape,
-                       SumOf<Sums<Dtype, 2>>(
-                           GradientSums<Dtype, 2>{given},
-                           [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 2>& sums) {
-                             mean_h[channel] = sums.values[0] / count;
-                             mean_product[channel] = sums.values[1] / count;
-                           },
-                           !all),
-                       SumOf<Sums<Dtype, 4>>(
-                           GradientSums<Dtype, 4>{given},
-                           [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
-                             mean_h[channel] = sums.values[0] / count;
-                             mean_product[channel] = sums.values[1] / count;
-                             to.scale.Add(channel, sums.values[3]);
-                             to.bias.Add(channel, sums.values[2]);
-                           },
-                           all),
-                       EachOf(NormalizedGradient<Dtype>{given, mean_h, mean_product}, To{to.dx}));
+  const StoreMeans<Dtype> store{gradients, static_cast<Dtype>(shape.PerChannel()), workspace,
+                                workspace + shape.channels};
+  const bool all = gradients.scale.sum != nullptr || gradients.bias.sum != nullptr;
+  ForChannelsOf<Dtype>(
+      context, shape, SumOf<Sums<Dtype, 2>>(GradientSums<Dtype, 2>{given}, store, !all),
+      SumOf<Sums<Dtype, 4>>(GradientSums<Dtype, 4>{given}, store, all),
+      EachOf(NormalizedGradient<Dtype>{given, store.h, store.product}, To{gradients.dx}));
+}
+
+template <typename Dtype>
+void NormalizeBackwardSums(const DeviceContext& context, const ChannelShape& shape,
+                           const NormalizedSource<Dtype>& source,
+                           const AfterNormalizing<Dtype>& after, const Dtype* dy,
+                           const NormalizeGradients<Dtype>& gradients, Dtype* sums) {
+  ForChannelsOf<Dtype>(
+      context, shape,
+      SumOf<Sums<Dtype, 4>>(GradientSums<Dtype, 4>{{source, after, dy}},
+                            StoreMeans<Dtype>{gradients, 1, sums, sums + shape.channels}));
+}
+
+template <typename Dtype>
+void NormalizeBackwardFromMeans(const DeviceContext& context, const ChannelShape& shape,
+                                const NormalizedSource<Dtype>& source,
+                                const AfterNormalizing<Dtype>& after, const Dtype* dy,
+                                const Dtype* means, Dtype* dx) {
+  ForChannelsOf<Dtype>(
+      context, shape,
+      EachOf(NormalizedGradient<Dtype>{{source, after, dy}, means, means + shape.channels},
+             To{dx}));
 }
 
 template <typename Dtype>
@@ -280,6 +341,17 @@ void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape&
   template void NormalizeBatch(const DeviceContext&, const ChannelShape&, const Dtype*, Epsilon,  \
                                Dtype, const RunningStatistics<Dtype>&, Dtype*, Dtype*,            \
                                const AfterNormalizing<Dtype>&, Dtype*, Dtype*);                   \
+  template void ChannelSums(const DeviceContext&, const ChannelShape&, const Dtype*, Dtype*);     \
+  template void ChannelSquares(const DeviceContext&, const ChannelShape&, const Dtype*,           \
+                               const Dtype*, Dtype*);                                             \
+  template void FinishStatistics(const DeviceContext&, int64_t, Dtype, Dtype,                     \
+                                 const RunningStatistics<Dtype>&, const Dtype*, Dtype*);          \
+  template void NormalizeBackwardSums(                                                            \
+      const DeviceContext&, const ChannelShape&, const NormalizedSource<Dtype>&,                  \
+      const AfterNormalizing<Dtype>&, const Dtype*, const NormalizeGradients<Dtype>&, Dtype*);    \
+  template void NormalizeBackwardFromMeans(                                                       \
+      const DeviceContext&, const ChannelShape&, const NormalizedSource<Dtype>&,                  \
+      const AfterNormalizing<Dtype>&, const Dtype*, const Dtype*, Dtype*);                        \
   template void NormalizeBackward(const DeviceContext&, const ChannelShape&,                      \
                                   const NormalizedSource<Dtype>&, const AfterNormalizing<Dtype>&, \
                                   const Dtype*, const NormalizeGradients<Dtype>&, Dtype*);        \

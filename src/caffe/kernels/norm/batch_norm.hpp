@@ -91,6 +91,36 @@ void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
                        const NormalizedSource<Dtype>& source, const AfterNormalizing<Dtype>& after,
                        const Dtype* dy, const NormalizeGradients<Dtype>& gradients,
                        Dtype* workspace);
+// The steps of NormalizeBatch and of NormalizeBackward, for a batch whose items are divided among
+// devices. In between, the devices add up their sums.
+
+/// sum = the sum of each channel of x.
+template <typename Dtype>
+void ChannelSums(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
+                 Dtype* sum);
+/// sum = the sum of the squares of x - mean of each channel.
+template <typename Dtype>
+void ChannelSquares(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
+                    const Dtype* mean, Dtype* sum);
+/// Updates `running`, and replaces the ChannelSquares of `count` values in `inverse` by the inverse
+/// deviation.
+template <typename Dtype>
+void FinishStatistics(const DeviceContext& context, int64_t channels, Dtype count, Dtype epsilon,
+                      const RunningStatistics<Dtype>& running, const Dtype* mean, Dtype* inverse);
+/// sums = the sums of h of all channels, then those of h * normalised. Adds to `gradients.scale`
+/// and `gradients.bias` as NormalizeBackward does.
+template <typename Dtype>
+void NormalizeBackwardSums(const DeviceContext& context, const ChannelShape& shape,
+                           const NormalizedSource<Dtype>& source,
+                           const AfterNormalizing<Dtype>& after, const Dtype* dy,
+                           const NormalizeGradients<Dtype>& gradients, Dtype* sums);
+/// dx as in NormalizeBackward, from the means of h and of h * normalised.
+template <typename Dtype>
+void NormalizeBackwardFromMeans(const DeviceContext& context, const ChannelShape& shape,
+                                const NormalizedSource<Dtype>& source,
+                                const AfterNormalizing<Dtype>& after, const Dtype* dy,
+                                const Dtype* means, Dtype* dx);
+
 /// NormalizeBackward with constant statistics: dx = h * inverse.
 template <typename Dtype>
 void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape& shape,

@@ -69,7 +69,7 @@ template <typename Dtype>
 shared_ptr<Layer<Dtype>> ChannelNormLayer<Dtype>::FusedWith(
     Layer<Dtype>& next, const vector<Blob<Dtype>*>& bottom) const {
   if (has_relu_ || bottom[0]->num_axes() < 2) return nullptr;
-  if (IsSubclass() || ItemsAreDivided()) return nullptr;
+  if (IsSubclass() || ItemParts() > 1) return nullptr;
   const shared_ptr<ChannelNormLayer> fused = CloneWithSharedParams();
   if (typeid(next) == typeid(ReLULayer<Dtype>)) {
     fused->has_relu_ = true;
@@ -111,7 +111,7 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   MemoryTraits traits;
   traits.declared = true;
   traits.inherited = IsSubclass();
-  traits.capturable = traits.takes_blocks = !ItemsAreDivided();
+  traits.capturable = traits.takes_blocks = ItemParts() == 1;
   traits.saved = {{"mean", channel_bytes},
                   {"inverse_deviation", channel_bytes},
                   {"x_norm", static_cast<int64_t>(bottom[0]->count() * sizeof(Dtype))}};
@@ -127,7 +127,8 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     if (param >= 0) forward.reads.push_back(ParamData(param));
   }
   forward.may_alias = {{TopData(0), BottomData(0)}};
-  forward.workspace_bytes = 2 * channel_bytes;
+  const DeviceSum sum = SumOfItems();
+  forward.workspace_bytes = 2 * channel_bytes + sum.workspace(channels_) * sizeof(Dtype);
   forward.flops =
       ((use_global_stats_ ? 2.0 : 6.0) + Scales() + (bias_param_ >= 0) + has_relu_) * values;
 
@@ -145,7 +146,8 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     if (Scales()) backward.reads.push_back(ParamData(scale_param_));
     backward.writes.push_back(BottomDiff(0));
     backward.may_alias = {{BottomDiff(0), TopDiff(0)}};
-    backward.workspace_bytes = use_global_stats_ ? 0 : 2 * channel_bytes;
+    if (!use_global_stats_)
+      backward.workspace_bytes = 2 * channel_bytes + sum.workspace(2 * channels_) * sizeof(Dtype);
     backward.flops += (use_global_stats_ ? 1.0 : 8.0) * values;
   }
   if (!wants.values && !wants.sign) {
@@ -207,8 +209,8 @@ void ChannelNormLayer<Dtype>::ForwardOn(const DeviceContext& context,
     kernels::Normalize<Dtype>(context, shape, x, mean, inverse, after, y, normalized);
     return;
   }
-  if (ItemsAreDivided()) {
-    ForwardDivided(shape, x, y, mean, inverse, normalized);
+  if (ItemParts() > 1) {
+    ForwardDivided(context, shape, x, y, mean, inverse, normalized, workspace + 2 * channels_);
     return;
   }
   // A batch updates the running statistics once, however often it is recomputed.
@@ -253,8 +255,9 @@ void ChannelNormLayer<Dtype>::BackwardOn(const DeviceContext& context,
     gradients.scale = kernels::AccumulatorOf(context, this->blobs_[scale_param_].get());
   if (wants.bias) gradients.bias = kernels::AccumulatorOf(context, this->blobs_[bias_param_].get());
   if (wants.dx) gradients.dx = MutableDiff(context, bottom[0]);
-  if (!use_global_stats_ && wants.dx && ItemsAreDivided()) {
-    BackwardDivided(shape, source, dy, gradients);
+  if (!use_global_stats_ && wants.dx && ItemParts() > 1) {
+    BackwardDivided(context, shape, source, after, dy, gradients,
+                    this->template WorkspaceBytes<Dtype>());
   } else if (use_global_stats_ || !wants.dx) {
     kernels::NormalizeBackwardConstant(context, shape, source, after, dy, gradients);
   } else {

@@ -1,8 +1,9 @@
 #include "caffe/device_group.hpp"
+#include "caffe/kernels/exchange/redistribution.hpp"
 #include "caffe/layer.hpp"
 #include "caffe/layers/internal_type.hpp"
+#include "caffe/operands.hpp"
 #include "caffe/util/layout_proto.hpp"
-#include "caffe/util/redistribution.hpp"
 
 namespace caffe {
 
@@ -58,22 +59,23 @@ class ExchangeLayer : public Layer<Dtype> {
   }
 
  protected:
-  void Forward_cpu(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override {
+  void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                 const vector<Blob<Dtype>*>& top) override {
     if (forward_.nothing()) {
       top[0]->ShareData(*bottom[0]);
       return;
     }
-    forward_.Run(Group(), bottom[0]->cpu_data(), top[0]->mutable_cpu_data(),
+    forward_.Run(context, Group(), Data(context, *bottom[0]), MutableData(context, top[0]),
                  this->template WorkspaceBytes<Dtype>());
   }
-  void Backward_cpu(const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
-                    const vector<Blob<Dtype>*>& bottom) override {
+  void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                  const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override {
     if (!propagate_down[0]) return;
     if (backward_.nothing()) {
       bottom[0]->ShareDiff(*top[0]);
       return;
     }
-    backward_.Run(Group(), top[0]->cpu_diff(), bottom[0]->mutable_cpu_diff(),
+    backward_.Run(context, Group(), Diff(context, *top[0]), MutableDiff(context, bottom[0]),
                   this->template WorkspaceBytes<Dtype>());
   }
 
@@ -94,7 +96,7 @@ class ExchangeLayer : public Layer<Dtype> {
     variant.reads = {input};
     variant.writes = {output};
     variant.exchanged_bytes = way.received() * int64_t{sizeof(Dtype)};
-    variant.workspace_bytes = way.room() * int64_t{sizeof(Dtype)};
+    variant.workspace_bytes = way.workspace() * int64_t{sizeof(Dtype)};
     return variant;
   }
 

@@ -20,9 +20,12 @@
 #include "caffe/divided_training.hpp"
 #include "caffe/partition.hpp"
 #include "caffe/solver_nets.hpp"
+#include "caffe/test/device_scope.hpp"
+#include "caffe/test/devices_like_this.hpp"
 #include "layrub/device/communicator.hpp"
 
-// Trains nets as a whole, and divided among devices, each of which is a thread.
+// Trains nets as a whole, and divided among devices, each of which is a
+// thread.
 
 namespace caffe {
 namespace testing {
@@ -142,16 +145,17 @@ class FailingMember : public layrub::Communicator {
 
 /// Runs `run` on a thread for each of `devices`, and rethrows the first error.
 inline void OnDevices(int devices, const std::function<void(layrub::Communicator*)>& run) {
-  layrub::Group group =
-      layrub::ConnectThreads(std::vector<layrub::Device*>(static_cast<size_t>(devices)));
+  const layrub::Group group = GroupLikeThis(devices);
+  const Caffe::Brew mode = Caffe::mode();
   // Protobuf makes the default of a text field at its first use, under a lock that the thread
   // sanitizer does not see.
   EXPECT_FALSE(SolverParameter().eval_type().empty());
   std::mutex mutex;
   std::exception_ptr error;
   std::vector<std::thread> threads;
-  for (auto& member : group) {
+  for (const auto& member : group) {
     threads.emplace_back([&, communicator = member.get()] {
+      const DeviceScope on_device(communicator->device(), mode);
       Caffe::set_solver_rank(communicator->rank());
       try {
         const DeviceGroupScope scope(communicator);

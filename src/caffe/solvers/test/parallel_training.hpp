@@ -11,6 +11,7 @@
 #include "caffe/net/test/training.hpp"
 #include "caffe/parallel.hpp"
 #include "caffe/test/device_scope.hpp"
+#include "caffe/test/devices_like_this.hpp"
 #include "caffe/util/db.hpp"
 
 namespace caffe {
@@ -21,25 +22,6 @@ class SolverCount {
   explicit SolverCount(int count) { Caffe::set_solver_count(count); }
   ~SolverCount() { Caffe::set_solver_count(1); }
 };
-
-/// Returns this thread's device and others like it: null for the CPU, emulated devices, or GPUs. If
-/// there are too few GPUs, some are used several times, because no other device gives the same
-/// bits.
-inline std::vector<layrub::Device*> DevicesLikeThis(int count) {
-  static std::vector<std::unique_ptr<layrub::Device>> emulated;
-  std::vector<layrub::Device*> devices(count);
-  if (Caffe::mode() == Caffe::CPU) return devices;
-  devices[0] = &Caffe::device();
-  for (int rank = 1; rank < count; ++rank) {
-    if (devices[0]->LaunchesKernels()) {
-      devices[rank] = &layrub::Gpu((devices[0]->id() + rank) % layrub::GpuCount());
-    } else {
-      emulated.push_back(layrub::MakeEmulatedDevice());
-      devices[rank] = emulated.back().get();
-    }
-  }
-  return devices;
-}
 
 /// Returns a group of `count` members on devices like this thread's.
 inline layrub::Group Threads(int count) { return layrub::ConnectThreads(DevicesLikeThis(count)); }

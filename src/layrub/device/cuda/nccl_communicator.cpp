@@ -224,6 +224,22 @@ class NcclCommunicator final : public Communicator {
     });
   }
 
+  void Exchange(const std::vector<Parcel>& sent, const std::vector<Parcel>& received) override {
+    struct Call {
+      const Parcel& parcel;
+      bool sends;
+    };
+    std::vector<Call> calls;
+    for (const Parcel& parcel : sent) calls.push_back({parcel, true});
+    for (const Parcel& parcel : received) calls.push_back({parcel, false});
+    Queue("ncclSend or ncclRecv", calls, [this](const Nccl& nccl, const Call& c, ncclComm_t comm) {
+      const auto& [member, v] = c.parcel;
+      const auto count = static_cast<size_t>(v.count);
+      return c.sends ? nccl.Send(v.first, count, TypeOf(v), member, comm, stream_)
+                     : nccl.Recv(v.first, count, TypeOf(v), member, comm, stream_);
+    });
+  }
+
   void Wait() override {
     shared_->ThrowIfFailed();
     device_->MakeCurrent();
@@ -256,16 +272,16 @@ class NcclCommunicator final : public Communicator {
     LAYRUB_CUDA(cudaStreamWaitEvent(to, event->get(), 0));
   }
 
-  template <typename Call>
-  void Queue(const char* name, const std::vector<Values>& values, Call call) {
+  /// Makes a call of NCCL for each of `all`.
+  template <typename Argument, typename Call>
+  void Queue(const char* name, const std::vector<Argument>& all, Call call) {
     shared_->ThrowIfFailed();
     device_->MakeCurrent();
     Order(ComputeStream(), computed_.get(), stream_);
     queued_ = true;
     shared_->Calls(rank_, name, [&](const Nccl& nccl, ncclComm_t comm) {
       ncclResult_t result = ncclSuccess;
-      for (size_t i = 0; i < values.size() && Fine(result); ++i)
-        result = call(nccl, values[i], comm);
+      for (size_t i = 0; i < all.size() && Fine(result); ++i) result = call(nccl, all[i], comm);
       return result;
     });
   }

@@ -27,7 +27,9 @@ namespace layrub {
   X(nccl, GroupStart);         \
   X(nccl, GroupEnd);           \
   X(nccl, Broadcast);          \
-  X(nccl, AllReduce)
+  X(nccl, AllReduce);          \
+  X(nccl, Send);               \
+  X(nccl, Recv)
 
 /// The functions of NCCL that are called. Any version that has them is accepted.
 struct Nccl {

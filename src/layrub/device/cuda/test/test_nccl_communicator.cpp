@@ -73,6 +73,82 @@ TEST_F(NcclTest, EveryStreamWaitIsNeeded) {
   }
 }
 
+/// Lets each member compute, and send the first half of its values to all others, which receive it
+/// in their second half. Returns whether each got all of them, in the right order with its kernels.
+bool MessagesAreRight(bool threads) {
+  constexpr int kRounds = 3;
+  constexpr int64_t kPart = kCount / (2 * (kMembers - 1));
+  Gpus gpus;
+  std::string why_not;
+  Group group = ConnectGpus(gpus.list(), &why_not);
+  std::vector<std::vector<float>> got(kMembers), expected(kMembers);
+  const auto turn = [&](int rank, int round) {
+    gpus.Compute(rank, round);
+    std::vector<Parcel> sent, received;
+    for (int other = 0; other < kMembers; ++other) {
+      if (other == rank) continue;
+      const auto place = static_cast<int64_t>(received.size());
+      sent.push_back({other, {gpus.values[rank], kPart}});
+      received.push_back({other, {gpus.values[rank] + kCount / 2 + place * kPart, kPart}});
+    }
+    group[rank]->Exchange(sent, received);
+    group[rank]->Wait();
+    gpus.Collect(rank, &got[rank]);
+  };
+  const auto all_rounds = [&](int rank) {
+    for (int round = 0; round < kRounds; ++round) turn(rank, round);
+  };
+  if (threads) {
+    ForEach(kMembers, all_rounds);
+  } else {
+    for (int round = 0; round < kRounds; ++round) {
+      for (int rank = 0; rank < kMembers; ++rank) turn(rank, round);
+    }
+  }
+  gpus.Synchronize();
+  for (int rank = 0; rank < kMembers; ++rank) {
+    for (int round = 0; round < kRounds; ++round) {
+      std::vector<float> values;
+      for (int64_t i = 0; i < kCount; ++i) values.push_back(Part(rank, round, i));
+      int64_t at = kCount / 2;
+      for (int other = 0; other < kMembers; ++other) {
+        for (int64_t i = 0; i < kPart && other != rank; ++i) values[at++] = Part(other, round, i);
+      }
+      expected[rank].insert(expected[rank].end(), values.begin(), values.end());
+    }
+  }
+  return got == expected;
+}
+
+TEST_F(NcclTest, OrdersMessagesWithTheKernelsBeforeAndAfter) {
+  for (const bool threads : {false, true}) {
+    for (uint32_t seed = 0; seed < 40; ++seed) {
+      const Pace pace = seed == 0 ? Pace::kEarly : seed == 1 ? Pace::kLate : Pace::kRandom;
+      fake_cuda::Reset({.devices = kMembers, .pace = pace, .seed = seed});
+      EXPECT_TRUE(MessagesAreRight(threads)) << threads << " " << seed;
+    }
+  }
+}
+
+TEST_F(NcclTest, MessagesAreRightIfMembersHaveToConnectFirst) {
+  fake_cuda::Reset({.devices = kMembers, .members_connect = true});
+  EXPECT_TRUE(MessagesAreRight(true));
+}
+
+TEST_F(NcclTest, MembersSynchronizeWithTheirMessages) {
+  fake_cuda::Reset({.devices = kMembers, .strict = true});
+  Gpus gpus;
+  std::string why_not;
+  Group group = ConnectGpus(gpus.list(), &why_not);
+  ForEach(2, [&](int rank) {
+    gpus.Compute(rank, 0);
+    group[rank]->Exchange({{1 - rank, {gpus.values[rank], 10}}},
+                          {{1 - rank, {gpus.values[rank] + 10, 10}}});
+    group[rank]->Synchronize();
+    EXPECT_EQ(gpus.values[rank][15], Part(1 - rank, 0, 5));
+  });
+}
+
 TEST_F(NcclTest, BroadcastsTheValuesOfRank0) {
   Gpus gpus;
   std::string why_not;

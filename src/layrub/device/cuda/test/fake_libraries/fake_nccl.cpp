@@ -1,15 +1,18 @@
-// A fake of the part of NCCL that is called, as a shared library with NCCL's name. It sums memory
-// of the fake runtime's devices on streams of that runtime, whose functions it takes from the
-// program that opens it. With LAYRUB_OLD_NCCL it is a version without ncclCommInitRankConfig.
+// A fake of the part of NCCL that is called, as a shared library with NCCL's name. It moves and
+// sums memory of the fake runtime's devices on streams of that runtime, whose functions it takes
+// from the program that opens it. With LAYRUB_OLD_NCCL it is a version without
+// ncclCommInitRankConfig.
 #include <nccl.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layrub/device/cuda/test/fake_streams.hpp"
@@ -44,11 +47,25 @@ struct Round {
   std::vector<std::shared_ptr<Mark>> goes_on;   ///< by rank
 };
 
+/// Numbers on the way from one member of a clique to another.
+struct Message {
+  struct End {
+    bool known = false;
+    void* numbers = nullptr;
+    size_t count = 0;
+    ncclDataType_t type = ncclFloat;
+    std::shared_ptr<Mark> has_come, goes_on = std::make_shared<Mark>();
+  };
+  End sent, received;
+};
+
 struct Clique {
   size_t members = 0;
   bool aborted = false;
   std::set<size_t> connected;  ///< ranks that have ended a group
   std::vector<std::shared_ptr<Round>> rounds;
+  /// By sender and receiver: the messages of which one end is not known yet.
+  std::map<std::pair<size_t, size_t>, std::deque<std::shared_ptr<Message>>> messages;
 };
 
 template <typename Number>
@@ -70,6 +87,7 @@ ncclResult_t Result(cudaError_t error) {
 struct Pending {
   ncclComm* comm;
   std::function<void(Runtime&)> come;
+  std::function<void(Runtime&)> go_on = {};  ///< after all of the group have come
 };
 thread_local int groups = 0;                 ///< that are open
 thread_local std::vector<Pending> in_group;  ///< what waits for their end
@@ -151,6 +169,51 @@ void Come(Runtime& runtime, ncclComm* comm, const Part& part, cudaStream_t strea
   }
 }
 
+/// One end of the next message comes. The messages of a group do not wait for one another.
+void Pass(const char* call, bool sends, void* numbers, size_t count, ncclDataType_t type, int peer,
+          ncclComm* comm, cudaStream_t stream) {
+  const auto message = std::make_shared<std::shared_ptr<Message>>();
+  const auto completes = std::make_shared<bool>(false);
+  const auto come = [=](Runtime& runtime) {
+    const auto other = static_cast<size_t>(peer);
+    auto& waiting =
+        comm->clique->messages[sends ? std::pair(comm->rank, other) : std::pair(other, comm->rank)];
+    const auto known = [&](const auto& one) { return (sends ? one->sent : one->received).known; };
+    *completes = !waiting.empty() && !known(waiting.front());
+    if (!*completes) waiting.push_back(std::make_shared<Message>());
+    *message = *completes ? waiting.front() : waiting.back();
+    if (*completes) waiting.pop_front();
+    Message::End& end = sends ? (*message)->sent : (*message)->received;
+    end.has_come = std::make_shared<Mark>(Mark{stream, false, 0});
+    end.known = true;
+    end.numbers = numbers;
+    end.count = count;
+    end.type = type;
+    runtime.Put(stream, {.reach = end.has_come});
+    const int64_t bytes = static_cast<int64_t>(count * (type == ncclFloat ? 4 : 8));
+    if (!runtime.Holds(comm->device, numbers, bytes))
+      runtime.Violate(std::string(call) + " is given memory that is not of its device");
+  };
+  const auto go_on = [=](Runtime& runtime) {
+    Message::End &sent = (*message)->sent, &received = (*message)->received;
+    if (!*completes) return runtime.Put(stream, {.wait = (sends ? sent : received).goes_on});
+    if (sent.count != received.count || sent.type != received.type)
+      runtime.Violate("two members of a clique do not agree on a message");
+    runtime.Put(stream, {.wait = (sends ? received : sent).has_come});
+    runtime.Put(stream,
+                {.act = [clique = comm->clique, all = *message, idle = runtime.options.idle] {
+                  if (clique->aborted || idle) return;
+                  std::memcpy(all->received.numbers, all->sent.numbers,
+                              all->sent.count * (all->sent.type == ncclFloat ? 4 : 8));
+                }});
+    for (const auto& mark : {sent.goes_on, received.goes_on}) {
+      mark->stream = stream;
+      runtime.Put(stream, {.reach = mark});
+    }
+  };
+  in_group.push_back({comm, come, go_on});
+}
+
 /// If the test asks for it, members wait for each other at their first exchange.
 bool Connecting(const Runtime& runtime, const ncclComm* comm) {
   const Clique& clique = *comm->clique;
@@ -158,14 +221,29 @@ bool Connecting(const Runtime& runtime, const ncclComm* comm) {
          clique.connected.size() < clique.members;
 }
 
-ncclResult_t Queue(const char* call, ncclComm* comm, const Part& part, cudaStream_t stream) {
-  return Result(Enter({call, static_cast<int64_t>(part.count)}, [&](Runtime& runtime) {
-    if (part.type != ncclFloat && part.type != ncclDouble) return cudaErrorNotSupported;
+template <typename Add>
+ncclResult_t Queue(const char* call, ncclComm* comm, size_t count, ncclDataType_t type,
+                   const Add& add) {
+  return Result(Enter({call, static_cast<int64_t>(count)}, [&](Runtime& runtime) {
+    if (type != ncclFloat && type != ncclDouble) return cudaErrorNotSupported;
     if (!MayUse(runtime, comm)) return cudaErrorInvalidValue;
-    in_group.push_back({comm, [=](Runtime& then) { Come(then, comm, part, stream); }});
     if (groups == 0) runtime.Violate("NCCL is called outside of a group");
+    add();
     return cudaSuccess;
   }));
+}
+
+ncclResult_t QueueRound(const char* call, ncclComm* comm, const Part& part, cudaStream_t stream) {
+  return Queue(call, comm, part.count, part.type, [&] {
+    in_group.push_back({comm, [=](Runtime& then) { Come(then, comm, part, stream); }});
+  });
+}
+
+ncclResult_t QueueMessage(const char* call, bool sends, void* numbers, size_t count,
+                          ncclDataType_t type, int peer, ncclComm* comm, cudaStream_t stream) {
+  if (peer < 0 || peer >= static_cast<int>(comm->clique->members)) return ncclInvalidArgument;
+  return Queue(call, comm, count, type,
+               [&] { Pass(call, sends, numbers, count, type, peer, comm, stream); });
 }
 
 }  // namespace
@@ -233,6 +311,12 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     if (!MayUse(runtime, comm)) return cudaErrorInvalidValue;
     comm->clique->aborted = true;
     for (const auto& round : comm->clique->rounds) round->goes_on[comm->rank]->happened = true;
+    for (const auto& [members, messages] : comm->clique->messages) {
+      for (const auto& message : messages) {
+        if (members.first == comm->rank) message->sent.goes_on->happened = true;
+        if (members.second == comm->rank) message->received.goes_on->happened = true;
+      }
+    }
     GiveBack(runtime, comm);
     return cudaSuccess;
   }));
@@ -257,6 +341,9 @@ ncclResult_t ncclGroupEnd() {
       connecting |= Connecting(runtime, pending.comm);
       pending.come(runtime);
     }
+    for (const Pending& pending : all) {
+      if (pending.go_on) pending.go_on(runtime);
+    }
     return cudaSuccess;
   }));
   return connecting ? ncclInProgress : result;
@@ -265,13 +352,23 @@ ncclResult_t ncclGroupEnd() {
 ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t type, int root,
                            ncclComm_t comm, cudaStream_t stream) {
   if (root != 0) return ncclInvalidArgument;
-  return Queue("ncclBroadcast", comm, {Kind::kBroadcast, from, to, count, type}, stream);
+  return QueueRound("ncclBroadcast", comm, {Kind::kBroadcast, from, to, count, type}, stream);
 }
 
 ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t type,
                            ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream) {
   if (operation != ncclSum) return ncclInvalidArgument;
-  return Queue("ncclAllReduce", comm, {Kind::kSum, from, to, count, type}, stream);
+  return QueueRound("ncclAllReduce", comm, {Kind::kSum, from, to, count, type}, stream);
+}
+
+ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream) {
+  return QueueMessage("ncclSend", true, const_cast<void*>(from), count, type, peer, comm, stream);
+}
+
+ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return QueueMessage("ncclRecv", false, to, count, type, peer, comm, stream);
 }
 
 }  // extern "C"

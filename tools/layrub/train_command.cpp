@@ -214,7 +214,8 @@ int Train(layrub::RankCommunicator* ranks) {
   }
   const int solvers = divides ? 1 : ranks ? ranks->size() : static_cast<int>(devices.size());
   if (FLAGS_verify_placement > 0) {
-    if (solvers > 1) Fail("--verify_placement compares the training of one solver.");
+    if (solvers > 1 || divides)
+      Fail("--verify_placement compares the training of one solver on one device.");
     if (!FLAGS_json_summary.empty()) Fail("--verify_placement has no --json_summary to write.");
     if (!FLAGS_report.empty()) Fail("--verify_placement has no --report to write.");
     return VerifyPlacements(param, SnapshotFlag(param));

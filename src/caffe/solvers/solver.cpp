@@ -30,7 +30,7 @@ void LoadNetWeights(Net<Dtype>* net, const string& model_list) {
   boost::split(names, model_list, boost::is_any_of(","));
   for (string& name : names) {
     boost::trim(name);
-    LOG(INFO) << "Finetuning from " << name;
+    LOG_IF(INFO, Caffe::root_solver()) << "Finetuning from " << name;
     net->CopyTrainedLayersFrom(name);
   }
 }
@@ -104,7 +104,8 @@ void Solver<Dtype>::InitTestNets() {
   if (!Tests()) return;
   test_nets_.clear();
   for (const SolverNet& source : TestNetsOf(param_)) {
-    LOG(INFO) << "Creating test net (#" << test_nets_.size() << ") specified by " << source.source;
+    LOG_IF(INFO, Caffe::root_solver())
+        << "Creating test net (#" << test_nets_.size() << ") specified by " << source.source;
     test_nets_.emplace_back(new Net<Dtype>(source.param));
     test_nets_.back()->set_debug_info(param_.debug_info());
     for (const string& weights : param_.weights()) LoadNetWeights(test_nets_.back().get(), weights);
@@ -199,15 +200,15 @@ void Solver<Dtype>::DisplayProgress() {
 template <typename Dtype>
 void Solver<Dtype>::Solve(const char* resume_file) {
   CHECK(Tests());
-  LOG(INFO) << "Solving " << net_->name();
-  LOG(INFO) << "Learning Rate Policy: " << param_.lr_policy();
+  LOG_IF(INFO, Caffe::root_solver()) << "Solving " << net_->name();
+  LOG_IF(INFO, Caffe::root_solver()) << "Learning Rate Policy: " << param_.lr_policy();
   const string warning = RateWarning(param_);
   LOG_IF(WARNING, !warning.empty()) << warning;
   LOG_IF(WARNING, !param_.has_max_iter()) << "max_iter is not set: no iteration is trained.";
   if (param_.snapshot_after_train()) snapshots_->EnsureWritable();
   requested_early_exit_ = false;
   if (resume_file) {
-    LOG(INFO) << "Restoring previous solver status from " << resume_file;
+    LOG_IF(INFO, Caffe::root_solver()) << "Restoring previous solver status from " << resume_file;
     Restore(resume_file);
   }
   Step(param_.max_iter() - iter_);
@@ -215,7 +216,7 @@ void Solver<Dtype>::Solve(const char* resume_file) {
     snapshots_->TakeInTraining(requested_early_exit_);
   if (requested_early_exit_) {
     snapshots_->RetryAtEnd(true);
-    LOG(INFO) << "Optimization stopped early.";
+    LOG_IF(INFO, Caffe::root_solver()) << "Optimization stopped early.";
     return;
   }
   KeepProgress();
@@ -225,11 +226,11 @@ void Solver<Dtype>::Solve(const char* resume_file) {
     Dtype loss;
     net_->Forward(&loss);
     UpdateSmoothedLoss(loss, first_loss_, param_.average_loss());
-    LOG(INFO) << "Iteration " << iter_ << ", loss = " << smoothed_loss_;
+    LOG_IF(INFO, Caffe::root_solver()) << "Iteration " << iter_ << ", loss = " << smoothed_loss_;
   }
   if (DueForTest()) TestAll();
   snapshots_->RetryAtEnd(requested_early_exit_);
-  LOG(INFO) << "Optimization Done.";
+  LOG_IF(INFO, Caffe::root_solver()) << "Optimization Done.";
 }
 
 template <typename Dtype>
@@ -251,7 +252,8 @@ void Solver<Dtype>::ServeRequests() {
 template <typename Dtype>
 void Solver<Dtype>::Test(const int test_net_id) {
   CHECK(Tests());
-  LOG(INFO) << "Iteration " << iter_ << ", Testing net (#" << test_net_id << ")";
+  LOG_IF(INFO, Caffe::root_solver())
+      << "Iteration " << iter_ << ", Testing net (#" << test_net_id << ")";
   Net<Dtype>* net = test_nets_.at(test_net_id).get();
   net->ShareTrainedLayersWith(net_.get());
   const int batches = param_.test_iter(test_net_id);
@@ -260,7 +262,7 @@ void Solver<Dtype>::Test(const int test_net_id) {
   for (int batch = 0; batch < batches; ++batch) {
     ServeRequests();
     if (requested_early_exit_) {
-      LOG(INFO) << "Test interrupted.";
+      LOG_IF(INFO, Caffe::root_solver()) << "Test interrupted.";
       return;
     }
     for (Callback* callback : callbacks_) callback->on_test_batch(test_net_id, batch);
@@ -269,7 +271,8 @@ void Solver<Dtype>::Test(const int test_net_id) {
     if (param_.test_compute_loss()) loss += batch_loss;
     scores.AddBatch();
   }
-  if (param_.test_compute_loss()) LOG(INFO) << "Test loss: " << loss / batches;
+  if (param_.test_compute_loss())
+    LOG_IF(INFO, Caffe::root_solver()) << "Test loss: " << loss / batches;
   test_scores_.resize(test_nets_.size());
   test_scores_[test_net_id] = scores.Log(batches);
   for (Callback* callback : callbacks_) callback->on_test_done(test_net_id);

@@ -91,10 +91,8 @@ Result<PlacementOptions> SolverPlacement<Dtype>::Wanted() const {
   // replace.
   if (Caffe::mode() == Caffe::GPU && placed_ && !wanted.has_device_memory())
     options.value().budget.device += planned_device_bytes_;
-  if (extra_.agree_on_bytes) {
-    layrub::Budget& budget = options.value().budget;
-    budget.device = budget.reserved + extra_.agree_on_bytes(budget.device - budget.reserved);
-  }
+  layrub::Budget& budget = options.value().budget;
+  budget.device = budget.reserved + std::min(budget.device - budget.reserved, agreed_);
   options.value().machine = extra_.machine;
   options.value().optimizations = extra_.optimizations;
   options.value().padding = extra_.padding;
@@ -106,8 +104,14 @@ Result<PlacementOptions> SolverPlacement<Dtype>::Wanted() const {
 
 template <typename Dtype>
 Status SolverPlacement<Dtype>::Place() {
+  agreed_ = layrub::Budget().device;
   Result<PlacementOptions> options = Wanted();
   if (!options.ok()) return options.status();
+  if (extra_.agree_on_bytes) {
+    const layrub::Budget& budget = options.value().budget;
+    agreed_ = extra_.agree_on_bytes(budget.device - budget.reserved);
+    options = Wanted();
+  }
   measuring_ = !options.value().deterministic && !measured_;
   recorded_.clear();
   const Status status = PlaceNets(options.value());
@@ -148,8 +152,8 @@ Status SolverPlacement<Dtype>::PlaceNets(PlacementOptions options) {
   if (!graphs.ok()) return graphs.status();
   const int64_t budget = options.budget.device;
   if (layrub::UsesCosts(options.strategy) && budget != layrub::Budget().device) {
-    LOG(INFO) << "Looking for plans of " << graphs.value().train.ops.size() << " operations within "
-              << layrub::FormatBytes(budget);
+    LOG_IF(INFO, Caffe::root_solver()) << "Looking for plans of " << graphs.value().train.ops.size()
+                                       << " operations within " << layrub::FormatBytes(budget);
   }
   const Result<SolverPlans> planned = PlanNets(graphs.value(), options);
   if (!planned.ok()) return planned.status();

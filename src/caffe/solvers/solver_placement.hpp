@@ -43,6 +43,8 @@ class SolverPlacement {
   Solver<Dtype>* const solver_;
   PlacementParameter net_placement_;
   PlacementOptions extra_;
+  /// The bytes of the device that plans may use, as PlacementOptions::agree_on_bytes said.
+  int64_t agreed_ = layrub::Budget().device;
   bool placed_ = false;
   bool share_memory_ = false;  ///< the test nets run in memory of the train net
   int64_t planned_device_bytes_ = 0;

@@ -53,14 +53,16 @@ vector<pair<string, Dtype>> TestScores<Dtype>::Log(int batches) const {
     const string& name = net_.blob_names()[blob];
     if (detection()) {
       const auto mean = static_cast<Dtype>(MeanAveragePrecision(param_, detections_[i]));
-      LOG(INFO) << "    Test net output #" << i << ": " << name << " = " << mean;
+      LOG_IF(INFO, Caffe::root_solver())
+          << "    Test net output #" << i << ": " << name << " = " << mean;
       scores.emplace_back(name, mean);
       continue;
     }
     for (int k = 0; k < net_.output_blobs()[i]->count() && scores.size() < sums_.size(); ++k) {
       const Dtype mean = sums_[scores.size()] / batches;
-      LOG(INFO) << "    Test net output #" << scores.size() << ": " << name << " = " << mean
-                << LossText(net_.blob_loss_weights()[blob], mean);
+      LOG_IF(INFO, Caffe::root_solver())
+          << "    Test net output #" << scores.size() << ": " << name << " = " << mean
+          << LossText(net_.blob_loss_weights()[blob], mean);
       scores.emplace_back(name, mean);
     }
   }

@@ -238,7 +238,7 @@ Group Connect(const std::vector<Device*>& devices) {
   std::string why_not;
   Group group = ConnectGpus(devices, &why_not);
   if (!group.empty()) return group;
-  LOG(WARNING) << "Gradients are summed in host memory, which is slower: " << why_not;
+  LOG(WARNING) << "Values go through host memory, which is slower: " << why_not;
   return ConnectThreads(devices);
 }
 

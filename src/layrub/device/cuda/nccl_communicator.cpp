@@ -308,7 +308,7 @@ Group ConnectByNccl(const Nccl& nccl, const std::vector<Device*>& gpus) {
 Group ConnectGpus(const std::vector<Device*>& gpus, std::string* why_not) {
   const std::optional<Nccl> nccl = OpenNccl(kNcclFile, why_not);
   if (!nccl) return {};
-  LOG(INFO) << "Gradients are summed by NCCL " << VersionOf(*nccl);
+  LOG(INFO) << "GPUs exchange values by NCCL " << VersionOf(*nccl);
   return ConnectByNccl(*nccl, gpus);
 }
 

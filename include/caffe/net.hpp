@@ -151,10 +151,12 @@ class Net {
   /// an update of each learnable parameter with `histories` history tensors (-1: no updates).
   /// Changes no blob. The blobs in `keep` must be readable after a pass. With
   /// `transient_gradients`, each parameter is updated within the backward pass, as soon as nothing
-  /// else needs it or its gradient, and the gradient lives in that pass only.
+  /// else needs it or its gradient, and the gradient lives in that pass only. With
+  /// `feeds_parameters`, those of another net are copied to the device for their uses, each by an
+  /// operation of kind Feed; otherwise they are no part of the graph.
   layrub::Graph MemoryGraph(int histories, const vector<string>& keep = {},
                             const Optimizations& optimizations = {},
-                            bool transient_gradients = false) const;
+                            bool transient_gradients = false, bool feeds_parameters = false) const;
 
   /// Plans the net's memory for its present shapes. Whole passes run under the plan from the next
   /// Forward on. Returns kDoesNotFit if the budget is too small; the net is then unchanged.

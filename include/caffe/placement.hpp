@@ -36,6 +36,9 @@ struct PlacementOptions {
   /// The plan updates each parameter within the backward pass, and its gradient lives there only:
   /// see Net::MemoryGraph. A solver decides it (SolverPlans).
   bool transient_gradients = false;
+  /// The parameters of another net are copied to the device for their uses: see Net::MemoryGraph. A
+  /// solver decides it, for its test nets.
+  bool feeds_parameters = false;
   std::string spill_file;  ///< see layrub::MakeCpuBackend; if empty, budget.spill must be 0
   layrub::Machine machine;
   /// Make the same plan in each run, and use only algorithms with reproducible results: a solver
@@ -57,11 +60,14 @@ struct PlacementOptions {
   bool measure = false;  ///< a solver measures and plans again with any strategy and plan
 };
 
+/// Whether a plan by these options is for a GPU: in GPU mode, or if the machine's capacity is
+/// known.
+bool IsForGpu(const PlacementOptions& options);
+
 /// Returns kInvalid if budget.spill allows a spill file but `spill_file` is empty.
 layrub::Status CheckSpillFile(const PlacementOptions& options);
 
-/// Keeps in `graph` only the algorithms that the options allow, and keeps its feeds only if the
-/// plan is for a device with its own memory: in GPU mode, or if the machine's capacity is known.
+/// Keeps in `graph` only the algorithms that the options allow, and its feeds only if IsForGpu.
 /// Returns kInvalid if an operation has no algorithm left.
 layrub::Status ApplyOptions(const PlacementOptions& options, layrub::Graph* graph);
 

@@ -20,6 +20,7 @@ struct SizedPlan {
   int64_t resident = 0;
   int64_t transient = 0;
   bool transient_gradients = false;  ///< for SolverGraphs::updating instead of SolverGraphs::train
+  bool feeds_parameters = false;     ///< of SolverGraphs::feeding_tests instead of tests
 };
 
 /// The graphs of a solver's nets: the train net, with the solver's history, and the test nets,
@@ -27,6 +28,9 @@ struct SizedPlan {
 struct SolverGraphs {
   layrub::Graph train;
   std::vector<layrub::Graph> tests;
+  /// The test nets on a GPU when parameters are at home off the device (Net::MemoryGraph with
+  /// feeds_parameters). Empty on a CPU, which reads them there, and if a test net writes some.
+  std::vector<layrub::Graph> feeding_tests = {};
   /// The train net with transient gradients (see Net::MemoryGraph). Empty if something needs the
   /// gradients; `why_gradients_stay` then says what, in words that follow "gradients stay: ".
   std::optional<layrub::Graph> updating = {};

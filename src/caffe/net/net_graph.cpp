@@ -94,9 +94,34 @@ void NetGraphBuilder<Dtype>::AddParams() {
   for (size_t i = 0; i < flat_.params.size(); ++i) {
     const Blob<Dtype>& blob = *flat_.params[i].blob;
     const bool external = External(*blob.data());
-    const int64_t bytes = external ? 0 : int64_t{blob.count()} * int64_t{sizeof(Dtype)};
-    out_.param_data[i] = AddTensor(flat_.params[i].name, bytes, Role::kParameter, Life::kState);
-    if (external) out_.outside.insert(out_.param_data[i]);
+    const bool fed = external && feeds_parameters_ && !blob.data()->user_owned();
+    const int64_t bytes = external && !fed ? 0 : int64_t{blob.count()} * int64_t{sizeof(Dtype)};
+    const TensorId data = AddTensor(flat_.params[i].name, bytes, Role::kParameter,
+                                    fed ? Life::kIteration : Life::kState);
+    out_.param_data[i] = data;
+    if (fed) {
+      out_.fed_parameters[data] = static_cast<int>(i);
+    } else if (external) {
+      out_.outside.insert(data);
+    }
+  }
+}
+
+/// Before the first layer that uses a parameter of another net, adds the operation that copies it.
+template <typename Dtype>
+void NetGraphBuilder<Dtype>::AddParameterFeeds(int layer) {
+  for (const TensorId data : out_.layers[layer].param_data) {
+    const auto fed = out_.fed_parameters.find(data);
+    if (fed == out_.fed_parameters.end() || written_.count(data) > 0) continue;
+    Op op;
+    op.name = out_.graph.tensors[data].name + "/feed";
+    op.kind = OpKind::kFeed;
+    Variant variant;
+    variant.name = "only";
+    variant.writes = {data};
+    variant.bytes_moved = static_cast<double>(out_.graph.tensors[data].bytes);
+    op.variants.push_back(std::move(variant));
+    out_.parameter_feeds[AddOp(std::move(op), layer)] = fed->second;
   }
 }
 
@@ -121,6 +146,7 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   entry.capturable = traits.declared && traits.capturable;
   for (int blob : flat.bottom) entry.bottom.push_back(newest_[blob]);
   for (int param : flat.params) entry.param_data.push_back(out_.param_data[param]);
+  AddParameterFeeds(layer);
   for (size_t i = 0; i < flat.top.size(); ++i) entry.top.push_back(AddTop(layer, i, traits));
   for (size_t i = 0; i < entry.top.size(); ++i) newest_[flat.top[i]] = entry.top[i];
   for (int version : entry.bottom) {

@@ -50,6 +50,10 @@ struct NetGraph {
   /// another net's plan, and the tops of sources without traits, data and diffs, which may be
   /// filled only once or point anywhere.
   std::set<layrub::TensorId> outside;
+  /// By operation that copies a parameter of another net to the device: its index into
+  /// FlatNet::params. By tensor that such an operation writes: likewise.
+  std::map<layrub::OpId, int> parameter_feeds;
+  std::map<layrub::TensorId, int> fed_parameters;
   /// Gradients of parameters that live in the backward pass only (UpdateWithinBackward).
   std::vector<layrub::TensorId> transient_gradients;
 };
@@ -59,8 +63,12 @@ struct NetGraph {
 template <typename Dtype>
 class NetGraphBuilder {
  public:
-  NetGraphBuilder(const Net<Dtype>& net, const Optimizations& optimizations)
-      : net_(net), optimizations_(optimizations), flat_(Flatten(net, optimizations.layer_fusion)) {}
+  /// `feeds_parameters`: see Net::MemoryGraph.
+  NetGraphBuilder(const Net<Dtype>& net, const Optimizations& optimizations, bool feeds_parameters)
+      : net_(net),
+        optimizations_(optimizations),
+        feeds_parameters_(feeds_parameters),
+        flat_(Flatten(net, optimizations.layer_fusion)) {}
   /// `histories`: history tensors per parameter; -1: no update operations. `keep`: blobs readable
   /// after the pass. `transient_gradients`: see Net::MemoryGraph. Called once.
   NetGraph Build(int histories, const std::vector<std::string>& keep, bool transient_gradients);
@@ -76,6 +84,7 @@ class NetGraphBuilder {
   bool OfOthers(const SyncedMemory& memory) const;
   void ChooseBlocks();
   void AddParams();
+  void AddParameterFeeds(int layer);
   void AddLibraryWorkspace();
   void AddForward(int layer);
   void KeepForRestOfPass();
@@ -100,6 +109,7 @@ class NetGraphBuilder {
 
   const Net<Dtype>& net_;
   const Optimizations optimizations_;
+  const bool feeds_parameters_;
   FlatNet<Dtype> flat_;
   NetGraph out_;
   std::vector<MemoryTraits> traits_;

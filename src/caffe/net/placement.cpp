@@ -87,6 +87,10 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
   return read;
 }
 
+bool IsForGpu(const PlacementOptions& options) {
+  return Caffe::mode() == Caffe::GPU || options.machine.capacity > 0;
+}
+
 Status CheckSpillFile(const PlacementOptions& options) {
   if (options.budget.spill == 0 || !options.spill_file.empty()) return Status::Ok();
   return Status::Invalid(
@@ -97,7 +101,7 @@ Status CheckSpillFile(const PlacementOptions& options) {
 Status ApplyOptions(const PlacementOptions& options, layrub::Graph* graph) {
   // On a CPU a batch is in device memory already, so a separate lane would only make its copy
   // slower.
-  if (Caffe::mode() == Caffe::CPU && options.machine.capacity == 0) {
+  if (!IsForGpu(options)) {
     for (layrub::Op& op : graph->ops) {
       if (op.kind == layrub::OpKind::kFeed) op.kind = layrub::OpKind::kCompute;
     }
@@ -109,9 +113,9 @@ Status ApplyOptions(const PlacementOptions& options, layrub::Graph* graph) {
 
 template <typename Dtype>
 layrub::Graph Net<Dtype>::MemoryGraph(int histories, const vector<string>& keep,
-                                      const Optimizations& optimizations,
-                                      bool transient_gradients) const {
-  NetGraphBuilder<Dtype> builder(*this, optimizations);
+                                      const Optimizations& optimizations, bool transient_gradients,
+                                      bool feeds_parameters) const {
+  NetGraphBuilder<Dtype> builder(*this, optimizations, feeds_parameters);
   return builder.Build(histories, keep, transient_gradients).graph;
 }
 
@@ -127,7 +131,7 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
   if (Status status = CheckSpillFile(options); !status.ok()) return status;
   Reshape();  // the user may have reshaped inputs
-  NetGraphBuilder<Dtype> builder(*this, options.optimizations);
+  NetGraphBuilder<Dtype> builder(*this, options.optimizations, options.feeds_parameters);
   NetGraph graph = builder.Build(histories, options.keep, options.transient_gradients);
   if (Status status = ApplyOptions(options, &graph.graph); !status.ok()) return status;
   Result<layrub::Plan> plan = options.plan
@@ -182,7 +186,7 @@ bool Net<Dtype>::HasDropped(const SyncedMemory& memory) const {
 
 #define INSTANTIATE_PLACEMENT(Dtype)                                                               \
   template layrub::Graph Net<Dtype>::MemoryGraph(int, const vector<string>&, const Optimizations&, \
-                                                 bool) const;                                      \
+                                                 bool, bool) const;                                \
   template Status Net<Dtype>::Place(const PlacementOptions&, const History&);                      \
   template void Net<Dtype>::LeavePlan(bool);                                                       \
   template bool Net<Dtype>::HasDropped(const SyncedMemory&) const;                                 \

@@ -187,6 +187,8 @@ void PlannedRunner<Dtype>::Run(const Step& step) {
     const auto& top = values_->top(owner);
     graph_.flat.layers[owner].layer->Forward(values_->bottom(owner), top);
     for (size_t i = 0; i < top.size(); ++i) Settle(graph_.net.layers[owner].top[i], top[i]);
+  } else if (graph_.net.parameter_feeds.count(step.op) > 0) {
+    values_->FeedParameter(step);
   } else if (op.kind == OpKind::kFeed) {
     RunFeed(owner, step);
   } else if (op.pass == layrub::Pass::kForward) {

@@ -55,7 +55,9 @@ void PlannedValues<Dtype>::SetAddresses(const Step& step, bool set) {
   };
   for (TensorId tensor : variant.reads) {
     if (left_alone(tensor)) continue;
-    bindings_[tensor].readable = set ? executor_->AddressInUse(tensor) : nullptr;
+    void* const address = set ? executor_->AddressInUse(tensor) : nullptr;
+    bindings_[tensor].readable = address;
+    if (!graph_.net.fed_parameters.empty()) ShowParameter(tensor, address);
   }
   for (TensorId tensor : variant.writes) {
     if (left_alone(tensor)) continue;
@@ -81,6 +83,27 @@ void PlannedValues<Dtype>::Feed(TensorId tensor, const void* from, int64_t bytes
   backend_->Copy(layrub::Lane::kLoad, executor_->Address(tensor), from, bytes);
   Binding& binding = bindings_[tensor];
   binding.readable = binding.writable = nullptr;  // the next access calls Resolve
+}
+
+template <typename Dtype>
+void PlannedValues<Dtype>::FeedParameter(const Step& step) {
+  const int param = graph_.net.parameter_feeds.at(step.op);
+  SyncedMemory& memory = *graph_.flat.params[param].blob->data();
+  const TensorId tensor = graph_.net.param_data[param];
+  const Binding* const home = memory.binding();
+  const bool on_device = home ? home->resolver->Resolve(home->tensor, false).device != nullptr
+                              : memory.head() == SyncedMemory::HEAD_AT_GPU;
+  Feed(tensor, on_device ? memory.gpu_data() : memory.cpu_data(),
+       graph_.net.graph.tensors[tensor].bytes);
+}
+
+/// Lets the layers read a parameter of another net at `address`, or no longer if that is null.
+template <typename Dtype>
+void PlannedValues<Dtype>::ShowParameter(TensorId tensor, void* address) {
+  const auto fed = graph_.net.fed_parameters.find(tensor);
+  if (fed == graph_.net.fed_parameters.end()) return;
+  if (Binding* const home = graph_.flat.params[fed->second].blob->data()->binding())
+    home->readable = address;
 }
 
 /// Returns the name under which users know a planned value: that of its blob, or else that of the
@@ -290,6 +313,7 @@ string PlannedValues<Dtype>::Gone(TensorId tensor) const {
   template void PlannedValues<Dtype>::DropCopies();                                \
   template void PlannedValues<Dtype>::SetAddresses(const Step&, bool);             \
   template void PlannedValues<Dtype>::Feed(TensorId, const void*, int64_t);        \
+  template void PlannedValues<Dtype>::FeedParameter(const Step&);                  \
   template int PlannedValues<Dtype>::values_in_blocks() const;                     \
   template void PlannedValues<Dtype>::CopyValue(void*, const void*, size_t) const; \
   template void PlannedValues<Dtype>::CopyValue(void*, SyncedMemory*, size_t) const

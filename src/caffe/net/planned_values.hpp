@@ -72,6 +72,8 @@ class PlannedValues {
   void BeginFeed() { fed_ = 0; }
   /// Copies on the load lane to `tensor`, which the current operation writes.
   void Feed(layrub::TensorId tensor, const void* from, int64_t bytes);
+  /// Copies a parameter of another net on the load lane (NetGraph::parameter_feeds).
+  void FeedParameter(const layrub::Step& step);
 
   /// Whether `memory` is bound to this plan.
   bool Owns(const SyncedMemory& memory) const {
@@ -110,6 +112,7 @@ class PlannedValues {
   Resolver::Place TakeInput(layrub::TensorId tensor);
   std::string PublicName(int tensor) const;
   std::string Gone(layrub::TensorId tensor) const;
+  void ShowParameter(layrub::TensorId tensor, void* address);
   [[noreturn]] void FailUndeclared(const layrub::Step& step, int tensor, bool write) const;
 
   Net<Dtype>* const net_;

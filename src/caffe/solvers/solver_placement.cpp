@@ -62,6 +62,18 @@ string WhyGradientsStay(const Net<Dtype>& net, const SolverParameter& solver,
   return "";
 }
 
+/// Whether a layer of a test net writes parameters of the train net.
+bool WritesParameters(const layrub::Graph& test) {
+  const auto is_parameter = [&](layrub::TensorId tensor) {
+    return test.tensors[tensor].role == layrub::Role::kParameter;
+  };
+  return std::any_of(test.ops.begin(), test.ops.end(), [&](const layrub::Op& op) {
+    const std::vector<layrub::TensorId>& writes = op.variants[0].writes;
+    return op.kind != layrub::OpKind::kFeed &&
+           std::any_of(writes.begin(), writes.end(), is_parameter);
+  });
+}
+
 /// Returns kInvalid if one of the blobs is in no net.
 template <typename Dtype>
 Status CheckKept(const Net<Dtype>& train, const vector<shared_ptr<Net<Dtype>>>& tests,
@@ -139,8 +151,15 @@ Result<SolverGraphs> SolverPlacement<Dtype>::Graphs(const PlacementOptions& opti
   for (const auto& net : solver_->test_nets()) {
     net->ShareTrainedLayersWith(&train_net());
     net->Reshape();
-    graphs.tests.push_back(net->MemoryGraph(-1, KeptIn(*net, options.keep), options.optimizations));
+    const auto graph = [&](bool feeds_parameters) {
+      return net->MemoryGraph(-1, KeptIn(*net, options.keep), options.optimizations, false,
+                              feeds_parameters);
+    };
+    graphs.tests.push_back(graph(false));
+    if (IsForGpu(options)) graphs.feeding_tests.push_back(graph(true));
   }
+  if (std::any_of(graphs.feeding_tests.begin(), graphs.feeding_tests.end(), WritesParameters))
+    graphs.feeding_tests.clear();
   if (const Status status = ApplyOptions(options, &graphs); !status.ok()) return status;
   return graphs;
 }
@@ -176,6 +195,7 @@ Status SolverPlacement<Dtype>::PlaceNets(PlacementOptions options) {
     options.plan = plan.plan;
     options.strategy = plan.plan->strategy;
     options.transient_gradients = plan.transient_gradients;
+    options.feeds_parameters = plan.feeds_parameters;
     // The bytes that the other nets leave to this one, in case its shapes change.
     const int64_t own = plan.resident + (share_memory_ ? plans.largest_transient : plan.transient);
     options.budget.reserved = overhead + planned_device_bytes_ - own;

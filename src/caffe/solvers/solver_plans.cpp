@@ -71,12 +71,33 @@ Result<SizedPlans> PlanTests(const std::vector<Graph>& graphs, PlacementOptions 
   return plans;
 }
 
-/// Test nets read the train net's weights, and several solvers sum their gradients, at the home of
-/// these tensors. A GPU can do so only in its own memory, so state must not leave it.
+/// Several solvers sum their gradients at the home of these tensors, and a test net may write
+/// parameters there. A GPU can do so only in its own memory, so state must not leave it.
 void KeepSharedState(const SolverGraphs& graphs, PlacementOptions* options) {
-  const bool on_gpu = Caffe::mode() == Caffe::GPU || options->machine.capacity > 0;
-  const bool shared = !graphs.tests.empty() || Caffe::solver_count() > 1;
-  if (on_gpu && shared) options->budget.offload_state = false;
+  const bool shared =
+      graphs.feeding_tests.size() < graphs.tests.size() || Caffe::solver_count() > 1;
+  if (IsForGpu(*options) && shared) options->budget.offload_state = false;
+}
+
+/// Whether parameters of the train net are at home off the device.
+bool ParametersLeave(const SolverGraphs& graphs, const SizedPlan& train) {
+  const Graph& graph = graphs.of(train);
+  const auto& homes = train.plan->homes;
+  return std::any_of(homes.begin(), homes.end(), [&](const layrub::Home& home) {
+    return home.tier != layrub::Tier::kDevice &&
+           graph.tensors[home.tensor].role == layrub::Role::kParameter;
+  });
+}
+
+/// The plans of the test nets beside that of the train net.
+Result<SizedPlans> PlanTests(const SolverGraphs& graphs, const PlacementOptions& options,
+                             const SizedPlan& train, const std::string& strategy) {
+  const bool feeds = !graphs.feeding_tests.empty() && ParametersLeave(graphs, train);
+  Result<SizedPlans> plans =
+      PlanTests(feeds ? graphs.feeding_tests : graphs.tests, options, strategy);
+  if (!plans.ok()) return plans;
+  for (SizedPlan& plan : plans.value()) plan.feeds_parameters = feeds;
+  return plans;
 }
 
 /// Device bytes of several nets: if each has its own (apart), and if they share the bytes that hold
@@ -139,8 +160,10 @@ Status WithOthers(Status status, const layrub::Budget& budget) {
 Status ApplyOptions(const PlacementOptions& options, SolverGraphs* graphs) {
   Status status = ApplyOptions(options, &graphs->train);
   if (status.ok() && graphs->updating) status = ApplyOptions(options, &*graphs->updating);
-  for (Graph& test : graphs->tests) {
-    if (status.ok()) status = ApplyOptions(options, &test);
+  for (std::vector<Graph>* tests : {&graphs->tests, &graphs->feeding_tests}) {
+    for (Graph& test : *tests) {
+      if (status.ok()) status = ApplyOptions(options, &test);
+    }
   }
   return status;
 }
@@ -164,10 +187,12 @@ Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions option
   for (const SizedPlan& test : tests.value()) train_options.budget.reserved += test.resident;
   const Result<SizedPlan> train = PlanTrain(graphs, train_options);
   if (!train.ok()) return WithOthers(WhyNot(graphs, options, train.status()), options.budget);
+  tests = PlanTests(graphs, options, train.value(), "liveness");
+  if (!tests.ok()) return tests.status();
 
   const int64_t budget = options.budget.device - options.budget.reserved;
   if (layrub::KeepsWhatFits(options.strategy)) {  // all blobs of all nets readable, as in Caffe
-    const Result<SizedPlans> whole = PlanTests(graphs.tests, options, options.strategy);
+    const Result<SizedPlans> whole = PlanTests(graphs, options, train.value(), options.strategy);
     if (whole.ok() && Total(train.value(), whole.value()).apart <= budget) tests = whole;
   }
   const SolverPlans plans = Combine(train.value(), tests.value(), budget);
@@ -181,8 +206,6 @@ Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions option
 }
 
 Result<SolverPlans> SmallestPlans(const SolverGraphs& graphs, PlacementOptions options) {
-  const Result<SizedPlans> tests = PlanTests(graphs.tests, options, "liveness");
-  if (!tests.ok()) return tests.status();
   KeepSharedState(graphs, &options);
   options.budget.device = 0;
   options.plan.reset();
@@ -193,6 +216,8 @@ Result<SolverPlans> SmallestPlans(const SolverGraphs& graphs, PlacementOptions o
                                              options.strategy, options.padding));
   if (!train.ok()) return train.status();
   train.value().transient_gradients = transient;
+  const Result<SizedPlans> tests = PlanTests(graphs, options, train.value(), "liveness");
+  if (!tests.ok()) return tests.status();
   return Combine(train.value(), tests.value(), 0);
 }
 

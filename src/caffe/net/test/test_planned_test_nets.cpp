@@ -156,6 +156,60 @@ TEST(PlannedTestNets, ScoreLikeUnplannedNets) {
   EXPECT_TRUE(SameBits(scores, expected));
 }
 
+/// The fewest bytes of all plans of a solver.
+int64_t SmallestBytes(const SolverParameter& param) {
+  OpenSolver solver(param);
+  const auto options = solver.WantedPlacement();
+  CHECK(options.ok()) << options.status().message;
+  const auto graphs = solver.MemoryGraphs(options.value());
+  CHECK(graphs.ok()) << graphs.status().message;
+  const auto smallest = SmallestPlans(graphs.value(), options.value());
+  CHECK(smallest.ok()) << smallest.status().message;
+  return smallest.value().device_bytes;
+}
+
+/// Of all nets of the solver: parameters at home off the device, and bytes that tests have copied.
+std::pair<int, int64_t> ParametersAway(OpenSolver* solver) {
+  int away = 0;
+  const auto& train = *solver->net()->planned();
+  for (const layrub::Home& home : train.plan().homes) {
+    away += home.tier != layrub::Tier::kDevice &&
+            train.graph().tensors[home.tensor].role == layrub::Role::kParameter;
+  }
+  return {away, solver->test_nets()[0]->planned()->executor().bytes_prefetched()};
+}
+
+class TestsOfStateOffTheDevice : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(TestsOfStateOffTheDevice, ReadParametersWhereTheyAre) {
+  for (const int iter_size : {1, 2}) {
+    SolverParameter param = WithTests(GetParam(), "keep", 2);
+    param.set_iter_size(iter_size);
+    const Outcome kept = Train(param);
+    param.mutable_placement()->set_strategy("auto");
+    const int64_t bytes = SmallestBytes(param);
+    OpenSolver solver(Within(param, bytes));
+    solver.mutable_placement_extra()->executor.poison = true;
+    solver.Step(kIterations);
+    EXPECT_LE(solver.planned_device_bytes(), bytes);
+    const PlannedNet<float>& train = *solver.net()->planned();
+    EXPECT_LT(train.plan().device_bytes, layrub::FloorBytes(train.graph()));
+    const auto [away, copied] = ParametersAway(&solver);
+    EXPECT_GT(away, 0);
+    // A CPU reads them at home.
+    EXPECT_EQ(copied > 0, Caffe::mode() == Caffe::GPU) << copied;
+    EXPECT_TRUE(SameBits(TrainedState(&solver), kept.state));
+    EXPECT_EQ(solver.test_scores(), kept.scores);
+    // What users see is at home again after a test.
+    for (const Blob<float>* parameter : solver.test_nets()[0]->learnable_params())
+      EXPECT_TRUE(std::isfinite(parameter->cpu_data()[0]));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Nets, TestsOfStateOffTheDevice,
+                         ::testing::Values("lenet", "mini_alexnet", "shared_weights"),
+                         [](const auto& test) { return test.param; });
+
 TEST(PlannedTestNets, MayNeedMoreBytesThanTraining) {
   const SolverParameter param = WithTests("lenet", "hybrid", 2, 64);
   const Outcome apart = Train(param, true);

@@ -11,7 +11,7 @@ import re
 import sys
 
 # What a part may include besides itself. The planner's folders are parts, in the order of its pipeline: graphs and
-# decisions (ir), the cost model (cost), addresses (pack), the order of steps (schedule), the checker (check), decisions
+# programs (ir), the cost model (cost), addresses (pack), the order of steps (schedule), the checker (check), programs
 # by rule (policies) and by search (search), and the choice among them (strategies). `core` is the base of Caffe:
 # common, blob, layer, the utilities and the protocol.
 IR = {'base', 'ir'}

@@ -50,8 +50,8 @@ class CheckIncludes(unittest.TestCase):
 
     def test_only_the_planner_includes_its_internal_headers(self):
         found = self.complaints({
-            'src/layrub/placement/ir/decision.hpp': '',
-            'src/caffe/net/net.cpp': '#include "layrub/placement/ir/decision.hpp"\n',
+            'src/layrub/placement/ir/program.hpp': '',
+            'src/caffe/net/net.cpp': '#include "layrub/placement/ir/program.hpp"\n',
         })
         self.assertEqual(len(found), 1)
         self.assertIn('private to the planner', found[0])

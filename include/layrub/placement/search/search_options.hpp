@@ -9,7 +9,7 @@ namespace layrub {
 /// (bench/ablate_auto.py); by default all are in.
 struct SearchOptions {
   uint32_t seed = 5489;           ///< of the local search
-  bool policies = true;           ///< decisions of the other strategies are candidates
+  bool policies = true;           ///< the choices of the other strategies are candidates
   bool presets = true;            ///< eviction tries several presets instead of one
   bool rematerialization = true;  ///< evicted tensors may be recomputed
   bool link_clock = true;        ///< a copy costs the stalls it causes, not the time it takes alone

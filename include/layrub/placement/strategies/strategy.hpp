@@ -16,7 +16,7 @@ namespace layrub {
 /// Returns Ok, or kInvalid listing the strategies if none is called `name`.
 Status CheckStrategy(const std::string& name);
 std::vector<std::string> StrategyNames();
-/// Whether the strategy's decision depends on the budget.
+/// Whether the strategy's choice depends on the budget.
 bool UsesBudget(const std::string& name);
 /// Whether the strategy searches, by what things cost on a machine. A solver plans again with such
 /// a strategy once it has measured the costs.

@@ -7,14 +7,14 @@
 #include "layrub/placement/check/check.hpp"
 #include "layrub/placement/cost/shared_link.hpp"
 #include "layrub/placement/cost/timeline.hpp"
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/random_program.hpp"
 
 namespace layrub {
 namespace {
@@ -140,13 +140,14 @@ TEST(TimeFloor, IsNeverAboveThePlanOfAStrategy) {
     const Graph graph = testing::RandomGraph(seed, 12);
     for (const Machine& machine : {LinkMachine(0.01), LinkMachine(1), FindMachine("k40").value()}) {
       for (const std::string& strategy : StrategyNames()) {
-        const placement::Decision loose =
+        const placement::schedule::Choice loose =
             placement::strategies::FindStrategy(strategy).value()(graph, machine, {}).value();
-        const placement::Decision tight = placement::strategies::FindStrategy(strategy)
-                                              .value()(graph, machine, {.device = 0})
-                                              .value();
-        for (const placement::Decision& decision : {loose, tight}) {
-          const Plan plan = placement::schedule::Schedule(graph, decision).value();
+        const placement::schedule::Choice tight = placement::strategies::FindStrategy(strategy)
+                                                      .value()(graph, machine, {.device = 0})
+                                                      .value();
+        for (const placement::schedule::Choice& choice : {loose, tight}) {
+          const Plan plan =
+              placement::schedule::Schedule(graph, choice.program, choice.options).value();
           EXPECT_LE(TimeFloor(graph, machine, plan.device_bytes),
                     Simulate(graph, plan, machine).seconds * (1 + 1e-9))
               << seed << " " << strategy << " " << machine.name;
@@ -156,11 +157,13 @@ TEST(TimeFloor, IsNeverAboveThePlanOfAStrategy) {
   }
 }
 
-TEST(TimeFloor, IsNeverAboveThePlanOfARandomDecision) {
+TEST(TimeFloor, IsNeverAboveThePlanOfARandomProgram) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
     const Plan plan =
-        placement::schedule::Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
+        placement::schedule::Schedule(graph, testing::RandomProgram(graph, seed, false),
+                                      testing::RandomPacking(seed))
+            .value();
     for (const Machine& machine :
          {LinkMachine(0.01), LinkMachine(1), FindMachine("h200").value()}) {
       EXPECT_LE(TimeFloor(graph, OffloadRates(machine, kUnlimitedBudget), plan.device_bytes),
@@ -190,20 +193,21 @@ TEST(TimeFloor, IsNeverAboveATightPlan) {
       RC_ASSERT(TimeFloor(graph, offload, plan.device_bytes * 21 / 20) <= seconds);
     }
   };
-  EXPECT_TRUE(rc::check("a random decision, packed into its peak", [&](uint32_t seed) {
+  EXPECT_TRUE(rc::check("a random program, packed into its peak", [&](uint32_t seed) {
     const Graph graph = testing::RandomGraph(seed, *rc::gen::inRange(3, 14));
-    placement::Decision decision =
-        testing::WithPackingIntoPeak(graph, testing::RandomDecision(graph, seed, false));
-    check(graph, placement::schedule::Schedule(graph, decision).value(), kUnlimitedBudget);
+    const placement::Program program = testing::RandomProgram(graph, seed, false);
+    const placement::pack::Options packing =
+        testing::IntoPeak(graph, program, testing::RandomPacking(seed));
+    check(graph, placement::schedule::Schedule(graph, program, packing).value(), kUnlimitedBudget);
   }));
   EXPECT_TRUE(rc::check("auto near the floor", [&](uint32_t seed) {
     const Graph graph = testing::RandomGraph(seed, *rc::gen::inRange(3, 9));
     const int64_t budget = FloorBytes(graph) * *rc::gen::inRange(100, 130) / 100;
     const Machine machine = *rc::gen::elementOf(LinksOfAllSpeeds());
-    const placement::Decision decision = placement::strategies::FindStrategy("auto")
-                                             .value()(graph, machine, {.device = budget})
-                                             .value();
-    check(graph, placement::schedule::Schedule(graph, decision).value(), {});
+    const placement::schedule::Choice choice = placement::strategies::FindStrategy("auto")
+                                                   .value()(graph, machine, {.device = budget})
+                                                   .value();
+    check(graph, placement::schedule::Schedule(graph, choice.program, choice.options).value(), {});
   }));
 }
 

@@ -35,32 +35,30 @@ int32_t FastestAlgorithm(const Graph& graph, const Run& run, const Machine& mach
 }  // namespace
 
 void TakeFastestAlgorithms(const Graph& graph, const Machine& machine, int64_t bytes,
-                           Decision* decision) {
+                           Program* program) {
   if (AlgorithmChoices(graph) < 2) return;
-  const Result<Lifetimes> lives = FindLifetimes(graph, *decision);
+  const Result<Lifetimes> lives = FindLifetimes(graph, *program);
   if (!lives.ok()) return;
-  const std::vector<int64_t> loads = LiveBytes(lives.value(), decision->runs.size());
+  const std::vector<int64_t> loads = LiveBytes(lives.value(), program->runs.size());
   std::vector<int64_t> left(graph.ops.size(), bytes);
   for (size_t r = 0; r < loads.size(); ++r) {
-    const Run& run = decision->runs[r];
+    const Run& run = program->runs[r];
     const int64_t others = loads[r] - WorkspaceBytes(graph, VariantOf(graph, run), run.algorithm);
     left[run.op] = std::min(left[run.op], bytes - others);
   }
-  for (Run& run : decision->runs) {
+  for (Run& run : program->runs) {
     run.algorithm = FastestAlgorithm(graph, run, machine, left[run.op]);
   }
 }
 
-std::optional<Decision> FasterAtSameSize(const Graph& graph, const Machine& machine,
-                                         const Decision& decision) {
+std::optional<Program> FasterAtSameSize(const Graph& graph, const Machine& machine,
+                                        const Program& program) {
   if (AlgorithmChoices(graph) < 2) return std::nullopt;
-  const Result<Lifetimes> lives = FindLifetimes(graph, decision);
+  const Result<Lifetimes> lives = FindLifetimes(graph, program);
   if (!lives.ok()) return std::nullopt;
-  Decision faster = decision;
-  TakeFastestAlgorithms(graph, machine, PeakLiveBytes(lives.value(), decision.runs.size()),
-                        &faster);
-  if (faster.runs == decision.runs) return std::nullopt;
-  faster.timings = {};
+  Program faster = program;
+  TakeFastestAlgorithms(graph, machine, PeakLiveBytes(lives.value(), program.runs.size()), &faster);
+  if (faster.runs == program.runs) return std::nullopt;
   return faster;
 }
 

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "layrub/placement/cost/machine.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/program.hpp"
 
 namespace layrub::placement::cost {
 
@@ -16,11 +16,11 @@ inline constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 /// Gives each operation its fastest deterministic algorithm with which none of its runs needs more
 /// than `bytes` of the device, if that is faster (OpSeconds) than the one that it has.
 void TakeFastestAlgorithms(const Graph& graph, const Machine& machine, int64_t bytes,
-                           Decision* decision);
-/// Returns `decision` with the fastest algorithms that do not increase its peak of live bytes.
+                           Program* program);
+/// Returns `program` with the fastest algorithms that do not increase its peak of live bytes.
 /// Returns nothing if that changes nothing.
-std::optional<Decision> FasterAtSameSize(const Graph& graph, const Machine& machine,
-                                         const Decision& decision);
+std::optional<Program> FasterAtSameSize(const Graph& graph, const Machine& machine,
+                                        const Program& program);
 /// The algorithm of `variant` that DefaultAlgorithm (base/algorithm_cost.hpp) chooses; kNone if
 /// there is none.
 int32_t DefaultAlgorithm(const Graph& graph, const Variant& variant);

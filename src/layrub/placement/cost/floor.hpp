@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/program.hpp"
 
 namespace layrub::placement::cost {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/ir/program.hpp"
 
 namespace layrub::placement::cost {
 

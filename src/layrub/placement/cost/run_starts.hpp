@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "layrub/placement/cost/machine.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/program.hpp"
 
 namespace layrub::placement::cost {
 

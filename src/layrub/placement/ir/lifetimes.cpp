@@ -36,21 +36,21 @@ std::vector<TensorId> FindReadable(const Graph& graph, const Lifetimes& lives, R
 
 class Builder {
  public:
-  Builder(const Graph& graph, const Decision& decision, const UseLists& uses)
+  Builder(const Graph& graph, const Program& program, const UseLists& uses)
       : graph_(graph),
-        decision_(decision),
-        run_count_(static_cast<RunId>(decision.runs.size())),
+        program_(program),
+        run_count_(static_cast<RunId>(program.runs.size())),
         uses_(uses),
         first_(graph.tensors.size() + 1) {
     for (RunId r = 0; r < run_count_; ++r) {
-      if (decision.runs[r].recompute) continue;
+      if (program.runs[r].recompute) continue;
       const Pass pass = OpOf(r).pass;
       if (pass == Pass::kForward) last_of_pass_[0] = r;
       if (pass != Pass::kUpdate) last_of_pass_[1] = r;
     }
   }
 
-  Result<Lifetimes> Build() {
+  Result<Lifetimes> Build(int64_t host_bytes) {
     Status status = Status::Ok();
     lives_.intervals.reserve(graph_.tensors.size());
     for (TensorId t = 0; status.ok() && t < TensorCount(); ++t) {
@@ -59,7 +59,7 @@ class Builder {
     }
     first_.back() = static_cast<int32_t>(lives_.intervals.size());
     for (RunId r = 0; status.ok() && r < run_count_; ++r) {
-      for (const AliasPair& pair : decision_.runs[r].aliases) {
+      for (const AliasPair& pair : program_.runs[r].aliases) {
         if (status.ok()) status = JoinAlias(r, pair);
       }
     }
@@ -67,16 +67,14 @@ class Builder {
     AddWorkspace();
     NumberBlocks();
     lives_.readable = FindReadable(graph_, lives_, run_count_);
-    SpillIntervals(graph_, decision_, decision_.host_bytes, &lives_);
+    SpillIntervals(graph_, program_, host_bytes, &lives_);
     return std::move(lives_);
   }
 
  private:
   TensorId TensorCount() const { return static_cast<TensorId>(graph_.tensors.size()); }
-  const Op& OpOf(RunId r) const { return graph_.ops[decision_.runs[r].op]; }
-  const Variant& VariantOf(RunId r) const {
-    return placement::VariantOf(graph_, decision_.runs[r]);
-  }
+  const Op& OpOf(RunId r) const { return graph_.ops[program_.runs[r].op]; }
+  const Variant& VariantOf(RunId r) const { return placement::VariantOf(graph_, program_.runs[r]); }
 
   Status BadTensor(TensorId t, const std::string& what) const {
     return Status::Invalid("tensor " + graph_.tensors[t].name + ": " + what);
@@ -97,17 +95,17 @@ class Builder {
 
   Status AddTensor(TensorId t) {
     const Tensor& tensor = graph_.tensors[t];
-    const TensorDecision& decision = decision_.tensors[t];
+    const TensorProgram& program = program_.tensors[t];
     const std::span<const Use> uses = uses_[t];
-    const bool stays = decision.whole || StaysHome(tensor, decision.home);
-    if (decision.home != StateHome::kDevice && (!tensor.is_state() || decision.whole))
+    const bool stays = program.whole || StaysHome(tensor, program.home);
+    if (program.home != StateHome::kDevice && (!tensor.is_state() || program.whole))
       return BadTensor(t, "its home has to be on the device");
-    if (decision.home == StateHome::kInPlace && !tensor.host_access)
+    if (program.home == StateHome::kInPlace && !tensor.host_access)
       return BadTensor(t, "operations cannot use it in host memory");
-    if (!decision.evictions.empty() && stays)
+    if (!program.evictions.empty() && stays)
       return BadTensor(t, "it stays where it is, so it cannot have an eviction");
     if (!Materialised(tensor, uses)) {
-      if (!decision.evictions.empty())
+      if (!program.evictions.empty())
         return BadTensor(t, "it has an eviction but no bytes under this plan");
       if (tensor.keep) return BadTensor(t, "it is marked keep but nothing writes it");
       return Status::Ok();
@@ -116,7 +114,7 @@ class Builder {
       return BadTensor(t, OpOf(uses.front().run).name +
                               " reads it, but no chosen variant has written it before");
     }
-    if (stays && decision.home == StateHome::kDevice) {
+    if (stays && program.home == StateHome::kDevice) {
       Add(t, kNone, run_count_);
       return Status::Ok();
     }
@@ -140,57 +138,47 @@ class Builder {
 
   Status AddEvictions(TensorId t) {
     const Tensor& tensor = graph_.tensors[t];
-    const ShortList<Eviction>& evictions = decision_.tensors[t].evictions;
+    const ShortList<Eviction>& evictions = program_.tensors[t].evictions;
     const std::span<const Use> uses = uses_[t];
     if (tensor.is_state() && (evictions.empty() || evictions.front().after != kNone ||
                               evictions.back().before != run_count_)) {
       return BadTensor(t, "its home is off the device, so it has to begin and to end there");
     }
+    const std::vector<Run>& runs = program_.runs;
+    HostInterval stay{t, FindOffloads(tensor, uses, runs, evictions), kNone, tensor.bytes};
+    const auto host_has_value = [&](RunId run) {
+      return HostHasValue(tensor, uses, runs, stay.offloads, run);
+    };
     RunId begin = uses.front().run;
     RunId fetched_for = kNone;
-    HostInterval stay{t, {}, kNone};
-    auto use = uses.begin();
-    RunId last_write = kNone;
-    // The host tier has what was written up to this run. kNone: the value from before the plan;
-    // less: nothing.
-    RunId saved = tensor.is_state() ? kNone : kNone - 1;
-    // The run after which the tensor is dropped although it must be readable between the passes.
-    // That is right only if the host tier has its value and keeps it.
-    RunId unreadable_after = kNone - 1;
-    bool copied = true;
-    // A recomputation writes the value that the host copy has already.
-    const auto pass_use = [&] {
-      if (use->writes && !decision_.runs[use->run].recompute) last_write = use->run;
-      ++use;
-    };
+    // A drop although the tensor must be readable between the passes. That is right only if the
+    // host tier has its value and keeps it.
+    const Eviction* unreadable = nullptr;
+    bool readable = true;
     for (const Eviction& eviction : evictions) {
-      while (use != uses.end() && use->run <= eviction.after) pass_use();
-      const bool starts = eviction.after == kNone, ends = eviction.before == run_count_;
+      const auto use = std::find_if(uses.begin(), uses.end(),
+                                    [&](const Use& one) { return one.run > eviction.after; });
       if (Status status = CheckEviction(t, eviction, begin, use); !status.ok()) return status;
-      if (eviction.dropped && (tensor.keep || tensor.is_state()) && LastsAcrossPassEnd(eviction)) {
-        unreadable_after = eviction.after;
-        copied = copied && last_write <= saved;
-      }
-      if (!eviction.dropped) {
-        stay.from = stay.offloads.empty() ? eviction.stays : std::min(stay.from, eviction.stays);
-        if (last_write > saved) stay.offloads.push_back(saved = eviction.after);
-      }
-      if (!starts) Add(t, begin, eviction.release, fetched_for);
+      if (eviction.after != kNone) Add(t, begin, eviction.release, fetched_for);
       if (eviction.stays > 0) AddPart(t, eviction);
-      begin = eviction.prefetch;
+      begin = eviction.before == run_count_ ? kNone : eviction.prefetch;
       fetched_for = eviction.dropped ? kNone : eviction.before;
-      if (!eviction.dropped) stay.end = eviction.prefetch;
-      if (ends) begin = kNone;
+      if (!eviction.dropped) {
+        stay.from = std::min(stay.from, eviction.stays);
+        stay.end = eviction.prefetch;
+      } else if ((tensor.keep || tensor.is_state()) && LastsAcrossPassEnd(eviction)) {
+        unreadable = &eviction;
+        readable = readable && host_has_value(eviction.after);
+      }
     }
-    while (use != uses.end()) pass_use();
     RunId end = uses.back().run;
-    const bool host_is_valid = last_write <= saved;
+    const bool host_is_valid = host_has_value(end);
     if (tensor.keep && begin != kNone) (host_is_valid ? stay.end : end) = run_count_;
-    if (unreadable_after >= kNone && !(copied && host_is_valid)) {
+    if (unreadable != nullptr && !(readable && host_is_valid)) {
+      const RunId after = unreadable->after;
       return BadTensor(t, std::string("it is ") + (tensor.keep ? "marked keep" : "state") +
                               ", so it must be readable between the passes, but it is dropped " +
-                              (unreadable_after == kNone ? "at the start"
-                                                         : "after " + OpOf(unreadable_after).name));
+                              (after == kNone ? "at the start" : "after " + OpOf(after).name));
     }
     if (begin != kNone) Add(t, begin, end, fetched_for);
     if (tensor.is_state()) {
@@ -283,8 +271,8 @@ class Builder {
   /// Ends the interval of an input whose bytes run `at` overwrites. Fails if the value is still
   /// needed.
   Status EndInput(RunId at, const AliasPair& pair, LiveInterval* input) {
-    const bool whole = decision_.tensors[pair.input].whole;
-    if (whole != decision_.tensors[pair.output].whole) {
+    const bool whole = program_.tensors[pair.input].whole;
+    if (whole != program_.tensors[pair.output].whole) {
       return BadAlias(at, pair,
                       "one of them is resident for the whole iteration, the other is not");
     }
@@ -296,21 +284,19 @@ class Builder {
     if (whole || input->end != at) {
       return BadAlias(at, pair, "the input's value is still needed, or another output lies on it");
     }
-    for (const Run& other = decision_.runs[at]; const AliasPair& taken : other.aliases) {
+    for (const Run& other = program_.runs[at]; const AliasPair& taken : other.aliases) {
       if (taken.input == pair.input && taken.output != pair.output) {
         return BadAlias(at, pair, "another output lies on the input");
       }
     }
-    const TensorDecision& decision = decision_.tensors[pair.input];
-    if (decision.evictions.empty()) return Status::Ok();
-    const auto stay =
-        std::lower_bound(lives_.host.begin(), lives_.host.end(), pair.input,
-                         [](const HostInterval& a, TensorId t) { return a.tensor < t; });
-    if (stay != lives_.host.end() && stay->tensor == pair.input &&
+    const TensorProgram& program = program_.tensors[pair.input];
+    if (program.evictions.empty()) return Status::Ok();
+    const HostInterval* stay = FindHostInterval(lives_, pair.input);
+    if (stay != nullptr &&
         std::find(stay->offloads.begin(), stay->offloads.end(), at) != stay->offloads.end()) {
       return BadAlias(at, pair, "the input is to be copied to the host after this operation");
     }
-    for (const Eviction& eviction : decision.evictions) {
+    for (const Eviction& eviction : program.evictions) {
       if (eviction.after == at && eviction.stays > 0)
         return BadAlias(at, pair, "a part of the input stays after this operation");
     }
@@ -321,7 +307,7 @@ class Builder {
     for (RunId r = 0; r < run_count_; ++r) {
       const std::vector<Algorithm>& algorithms = VariantOf(r).algorithms;
       if (algorithms.empty()) continue;
-      const TensorId t = algorithms[decision_.runs[r].algorithm].workspace;
+      const TensorId t = algorithms[program_.runs[r].algorithm].workspace;
       if (t != kNone) Add(t, r, r);
     }
   }
@@ -346,7 +332,7 @@ class Builder {
   }
 
   const Graph& graph_;
-  const Decision& decision_;
+  const Program& program_;
   const RunId run_count_;
   const UseLists& uses_;
   std::array<RunId, 2> last_of_pass_{
@@ -357,25 +343,32 @@ class Builder {
 
 }  // namespace
 
-Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision) {
-  if (decision.tensors.size() != graph.tensors.size()) {
-    return Status::Invalid("the decision is for another graph: it has " +
-                           std::to_string(decision.tensors.size()) + " tensors");
+const HostInterval* FindHostInterval(const Lifetimes& lives, TensorId t) {
+  const auto found =
+      std::lower_bound(lives.host.begin(), lives.host.end(), t,
+                       [](const HostInterval& stay, TensorId of) { return stay.tensor < of; });
+  return found == lives.host.end() || found->tensor != t ? nullptr : &*found;
+}
+
+Result<Lifetimes> FindLifetimes(const Graph& graph, const Program& program, int64_t host_bytes) {
+  if (program.tensors.size() != graph.tensors.size()) {
+    return Status::Invalid("the program is for another graph: it has " +
+                           std::to_string(program.tensors.size()) + " tensors");
   }
-  if (Status status = CheckProgram(graph, decision.runs); !status.ok()) return status;
-  return FindLifetimes(graph, decision, FindUses(graph, decision.runs));
+  if (Status status = CheckProgram(graph, program.runs); !status.ok()) return status;
+  return FindLifetimes(graph, program, FindUses(graph, program.runs), host_bytes);
 }
 
-Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision,
-                                const UseLists& uses) {
-  return Builder(graph, decision, uses).Build();
+Result<Lifetimes> FindLifetimes(const Graph& graph, const Program& program, const UseLists& uses,
+                                int64_t host_bytes) {
+  return Builder(graph, program, uses).Build(host_bytes);
 }
 
-void Retime(const Decision& decision, Lifetimes* lives) {
-  const auto to_the_end = static_cast<RunId>(decision.runs.size());
+void Retime(const Program& program, Lifetimes* lives) {
+  const auto to_the_end = static_cast<RunId>(program.runs.size());
   for (size_t r = 0; r < lives->intervals.size();) {
     RunId before = kNone;
-    for (const Eviction& eviction : decision.tensors[lives->intervals[r].tensor].evictions) {
+    for (const Eviction& eviction : program.tensors[lives->intervals[r].tensor].evictions) {
       if (eviction.after != kNone) lives->intervals[r++].end = eviction.release;
       before = eviction.before;
       if (before == to_the_end) break;
@@ -388,7 +381,7 @@ void Retime(const Decision& decision, Lifetimes* lives) {
     if (before != to_the_end) ++r;
   }
   for (HostInterval& stay : lives->host) {
-    for (const Eviction& eviction : decision.tensors[stay.tensor].evictions) {
+    for (const Eviction& eviction : program.tensors[stay.tensor].evictions) {
       if (!eviction.dropped && stay.end != to_the_end) stay.end = eviction.prefetch;
     }
   }

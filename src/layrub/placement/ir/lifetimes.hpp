@@ -2,12 +2,13 @@
 #define LAYRUB_PLACEMENT_IR_LIFETIMES_HPP_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "layrub/base/comparable.hpp"
 #include "layrub/base/status.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/ir/short_list.hpp"
 #include "layrub/placement/ir/uses.hpp"
 
@@ -17,7 +18,7 @@ namespace layrub::placement {
 struct LiveInterval {
   TensorId tensor = kNone;
   RunId begin = kNone;  ///< kNone: from the start of the plan
-  RunId end = kNone;    ///< Decision::runs.size(): to the end of the plan
+  RunId end = kNone;    ///< Program::runs.size(): to the end of the plan
   /// If a copy from the host tier brings the value at `begin`: the run that needs it. Otherwise
   /// kNone.
   RunId fetched_for = kNone;
@@ -38,7 +39,7 @@ struct HostInterval {
   TensorId tensor = kNone;
   ShortList<RunId>
       offloads;  ///< runs after which the value is copied there; the first one begins the interval
-  RunId end = kNone;  ///< Decision::runs.size(): to the end of the plan
+  RunId end = kNone;  ///< Program::runs.size(): to the end of the plan
   int64_t from = 0;   ///< the first byte that is copied; the bytes before it stay on the device in
                       ///< all evictions
   bool home = false;  ///< from the start of the plan to its end, whatever is copied there
@@ -46,7 +47,7 @@ struct HostInterval {
   LAYRUB_COMPARABLE(HostInterval)
 };
 
-/// A decision spelled out: where each tensor is during each run.
+/// A program spelled out: where each tensor is during each run.
 struct Lifetimes {
   std::vector<LiveInterval> intervals;  ///< sorted by tensor, then by time
   std::vector<HostInterval> host;       ///< sorted by tensor; at most one for each tensor
@@ -55,15 +56,22 @@ struct Lifetimes {
   LAYRUB_COMPARABLE(Lifetimes)
 };
 
-/// Finds the lifetimes of `decision`. Returns kInvalid naming the operation or tensor for which it
-/// asks something impossible.
-Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision);
-/// The same for a caller that has `uses`, FindUses(graph, decision.runs), and knows that
+/// The interval of `t` in Lifetimes::host; null if it has none.
+const HostInterval* FindHostInterval(const Lifetimes& lives, TensorId t);
+
+inline constexpr int64_t kUnlimitedHost = std::numeric_limits<int64_t>::max();
+
+/// Finds the lifetimes of `program`, in at most `host_bytes` of host memory (see SpillIntervals).
+/// Returns kInvalid naming the operation or tensor for which it asks something impossible.
+Result<Lifetimes> FindLifetimes(const Graph& graph, const Program& program,
+                                int64_t host_bytes = kUnlimitedHost);
+/// The same for a caller that has `uses`, FindUses(graph, program.runs), and knows that
 /// CheckProgram accepts the runs.
-Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision, const UseLists& uses);
-/// Updates `lives` to those of `decision`. The decision that they were found for may differ from it
+Result<Lifetimes> FindLifetimes(const Graph& graph, const Program& program, const UseLists& uses,
+                                int64_t host_bytes = kUnlimitedHost);
+/// Updates `lives` to those of `program`. The program that they were found for may differ from it
 /// only in Eviction::release and Eviction::prefetch.
-void Retime(const Decision& decision, Lifetimes* lives);
+void Retime(const Program& program, Lifetimes* lives);
 
 }  // namespace layrub::placement
 

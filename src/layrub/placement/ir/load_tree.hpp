@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/program.hpp"
 
 namespace layrub::placement {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/ir/short_list.hpp"
 
 namespace layrub::placement {

@@ -40,7 +40,7 @@ class ProgramChecker {
  private:
   static Status OtherGraph() {
     return Status::Invalid(
-        "the decision is for another graph: it does not run each operation once, in order");
+        "the program is for another graph: it does not run each operation once, in order");
   }
   Status Bad(const Run& run, const std::string& what) const {
     return Status::Invalid("operation " + graph_.ops[run.op].name + ": " + what);

@@ -11,7 +11,7 @@
 namespace layrub::placement {
 
 /// A list of plain values that usually has at most one. The first value is stored in the list
-/// itself, so that a decision about a deep net does not make hundreds of thousands of allocations.
+/// itself, so that a program about a deep net does not make hundreds of thousands of allocations.
 /// Its functions behave as those of std::vector.
 template <typename Value>
 class ShortList {
@@ -41,6 +41,16 @@ class ShortList {
     if (size_ == room_) Grow();
     (more_ ? more_[size_] : one_) = value;
     ++size_;
+  }
+  void pop_back() { --size_; }
+  void insert(Value* before, Value value) {
+    const auto at = before - begin();
+    push_back(value);
+    std::rotate(begin() + at, end() - 1, end());
+  }
+  void erase(Value* at) {
+    std::copy(at + 1, end(), at);
+    --size_;
   }
   void clear() { size_ = 0; }
 

@@ -19,11 +19,11 @@ struct Taken {
   double copies = 0;
 };
 
-Taken TakenBy(const Graph& graph, const Decision& decision, const HostInterval& stay) {
-  const auto run_count = static_cast<RunId>(decision.runs.size());
+Taken TakenBy(const Graph& graph, const Program& program, const HostInterval& stay) {
+  const auto run_count = static_cast<RunId>(program.runs.size());
   Taken taken{stay.home ? 0 : stay.offloads.front(), std::min(stay.end + 1, run_count),
               Aligned(graph.tensors[stay.tensor].bytes), static_cast<double>(stay.offloads.size())};
-  for (const Eviction& eviction : decision.tensors[stay.tensor].evictions) {
+  for (const Eviction& eviction : program.tensors[stay.tensor].evictions) {
     if (!eviction.dropped && eviction.before != run_count) ++taken.copies;
   }
   return taken;
@@ -31,7 +31,7 @@ Taken TakenBy(const Graph& graph, const Decision& decision, const HostInterval& 
 
 }  // namespace
 
-void SpillIntervals(const Graph& graph, const Decision& decision, int64_t host_bytes,
+void SpillIntervals(const Graph& graph, const Program& program, int64_t host_bytes,
                     Lifetimes* lives) {
   int64_t all = 0;
   for (HostInterval& stay : lives->host) {
@@ -40,11 +40,11 @@ void SpillIntervals(const Graph& graph, const Decision& decision, int64_t host_b
   }
   if (all <= host_bytes) return;
   std::vector<Taken> taken;
-  for (const HostInterval& stay : lives->host) taken.push_back(TakenBy(graph, decision, stay));
+  for (const HostInterval& stay : lives->host) taken.push_back(TakenBy(graph, program, stay));
   std::vector<size_t> order(taken.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto in_place = [&](size_t i) {
-    return decision.tensors[lives->host[i].tensor].home == StateHome::kInPlace;
+    return program.tensors[lives->host[i].tensor].home == StateHome::kInPlace;
   };
   const auto worth = [&](size_t i) {
     return in_place(i) ? std::numeric_limits<double>::infinity()
@@ -52,7 +52,7 @@ void SpillIntervals(const Graph& graph, const Decision& decision, int64_t host_b
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return worth(a) > worth(b); });
-  LoadTree load(std::vector<int64_t>(decision.runs.size()));
+  LoadTree load(std::vector<int64_t>(program.runs.size()));
   for (const size_t i : order) {
     const auto& [begin, end, bytes, copies] = taken[i];
     const bool fits = in_place(i) || (bytes <= host_bytes &&

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/ir/program.hpp"
 
 namespace layrub::placement {
 
@@ -13,7 +13,7 @@ namespace layrub::placement {
 /// during any run, otherwise the file. Values with the most copies for the runs during which they
 /// occupy memory get it first. So a value that waits for long, such as history between two updates,
 /// goes to the file first.
-void SpillIntervals(const Graph& graph, const Decision& decision, int64_t host_bytes,
+void SpillIntervals(const Graph& graph, const Program& program, int64_t host_bytes,
                     Lifetimes* lives);
 
 }  // namespace layrub::placement

@@ -41,6 +41,34 @@ Eviction ToTheEnd(const Use& last, const std::vector<Run>& runs) {
   return {last.run, last.run, end, end};
 }
 
+Eviction AfterUse(std::span<const Use> uses, size_t use, const std::vector<Run>& runs) {
+  if (use + 1 == uses.size()) return ToTheEnd(uses[use], runs);
+  const Use& next = uses[use + 1];
+  const bool dropped = next.writes && !next.reads && runs[next.run].recompute;
+  return {uses[use].run, uses[use].run, next.run, next.run, dropped};
+}
+
+bool HostHasValue(const Tensor& tensor, std::span<const Use> uses, const std::vector<Run>& runs,
+                  const ShortList<RunId>& offloads, RunId run) {
+  RunId saved = tensor.is_state() ? kNone : kNone - 1;
+  for (const RunId offload : offloads) {
+    if (offload <= run) saved = offload;
+  }
+  return saved >= kNone && std::none_of(uses.begin(), uses.end(), [&](const Use& use) {
+           return use.writes && !runs[use.run].recompute && use.run > saved && use.run <= run;
+         });
+}
+
+ShortList<RunId> FindOffloads(const Tensor& tensor, std::span<const Use> uses,
+                              const std::vector<Run>& runs, const ShortList<Eviction>& evictions) {
+  ShortList<RunId> offloads;
+  for (const Eviction& eviction : evictions) {
+    if (!eviction.dropped && !HostHasValue(tensor, uses, runs, offloads, eviction.after))
+      offloads.push_back(eviction.after);
+  }
+  return offloads;
+}
+
 bool Materialised(const Tensor& tensor, std::span<const Use> uses) {
   if (tensor.is_state()) return true;
   if (uses.empty()) return false;
@@ -79,15 +107,15 @@ OpId FirstOp(const Graph& graph, Pass pass) {
   return static_cast<OpId>(first - graph.ops.begin());
 }
 
-Decision DefaultDecision(const Graph& graph) {
-  Decision decision;
-  decision.tensors.resize(graph.tensors.size());
-  decision.runs.reserve(graph.ops.size());
+Program DefaultProgram(const Graph& graph) {
+  Program program;
+  program.tensors.resize(graph.tensors.size());
+  program.runs.reserve(graph.ops.size());
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
-    decision.runs.push_back(
+    program.runs.push_back(
         {o, 0, SmallestAlgorithm(graph, graph.ops[o].variants.front()), {}, false});
   }
-  return decision;
+  return program;
 }
 
 }  // namespace layrub::placement

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "layrub/placement/ir/buckets.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/program.hpp"
+#include "layrub/placement/ir/short_list.hpp"
 
 namespace layrub::placement {
 
@@ -26,6 +27,19 @@ UseLists FindUses(const Graph& graph, const std::vector<Run>& runs);
 Eviction FromTheStart(const Use& first);
 /// The eviction from the last use of a tensor, `last`, to the end of the plan.
 Eviction ToTheEnd(const Use& last, const std::vector<Run>& runs);
+/// The eviction of a tensor from its use number `use` until the next one, or to the end. It is as
+/// long as possible. If the next use is a recomputation that writes the tensor without reading it,
+/// the tensor is dropped; otherwise it is copied.
+Eviction AfterUse(std::span<const Use> uses, size_t use, const std::vector<Run>& runs);
+
+/// Whether the host tier has the value that a tensor has after run `run`, if it was offloaded after
+/// the runs `offloads`. State begins there. A recomputation writes the value that is there already.
+bool HostHasValue(const Tensor& tensor, std::span<const Use> uses, const std::vector<Run>& runs,
+                  const ShortList<RunId>& offloads, RunId run);
+/// The runs after which a tensor is offloaded: those at which `evictions` copy a value that the
+/// host tier lacks.
+ShortList<RunId> FindOffloads(const Tensor& tensor, std::span<const Use> uses,
+                              const std::vector<Run>& runs, const ShortList<Eviction>& evictions);
 
 /// Whether the tensor has bytes in a plan. A saved tensor that no chosen variant reads has none.
 bool Materialised(const Tensor& tensor, std::span<const Use> uses);
@@ -37,9 +51,9 @@ std::vector<std::vector<TensorId>> BlobVersions(const Graph& graph, const UseLis
 /// The first operation of `pass` or a later pass; graph.ops.size() if there is none.
 OpId FirstOp(const Graph& graph, Pass pass);
 
-/// The decision from which strategies start: the first variant and the smallest workspace of every
+/// The program from which strategies start: the first variant and the smallest workspace of every
 /// operation, no evictions, and each tensor on the device from its first to its last use.
-Decision DefaultDecision(const Graph& graph);
+Program DefaultProgram(const Graph& graph);
 
 }  // namespace layrub::placement
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/pack/options.hpp"
 #include "layrub/placement/pack/pack.hpp"
 #include "layrub/placement/pack/pack_compacting.hpp"
 #include "layrub/placement/pack/ready_times.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/pack/options.hpp"
 #include "layrub/placement/pack/pack.hpp"
 
 namespace layrub::placement::pack {

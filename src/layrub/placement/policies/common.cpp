@@ -9,9 +9,9 @@ namespace layrub::placement::policies {
 namespace {
 
 void TakeVariant(const Graph& graph, OpId o, std::vector<Variant>::const_iterator variant,
-                 Decision* decision) {
-  decision->runs[o].variant = static_cast<int32_t>(variant - graph.ops[o].variants.begin());
-  decision->runs[o].algorithm = SmallestAlgorithm(graph, *variant);
+                 Program* program) {
+  program->runs[o].variant = static_cast<int32_t>(variant - graph.ops[o].variants.begin());
+  program->runs[o].algorithm = SmallestAlgorithm(graph, *variant);
 }
 
 /// The eviction of an activation or saved tensor; empty if it stays.
@@ -51,21 +51,21 @@ bool EndsAt(RunId r, const Tensor& tensor, std::span<const Use> uses,
 }
 
 /// Pairs that lay outputs of run `r` on inputs that nobody needs afterwards, in addition to the
-/// aliases that the decision has.
+/// aliases that the program has.
 ShortList<AliasPair> MoreAliases(const Graph& graph, RunId r, InPlace which, const UseLists& uses,
-                                 const Decision& decision) {
-  const Run& chosen = decision.runs[r];
+                                 const Program& program) {
+  const Run& chosen = program.runs[r];
   ShortList<AliasPair> candidates;
   for (const AliasPair& pair : graph.ops[chosen.op].variants[chosen.variant].may_alias) {
     const Tensor& output = graph.tensors[pair.output];
     const Tensor& input = graph.tensors[pair.input];
     if (which == InPlace::kSameRole && output.role != input.role) continue;
     const bool begins_here =
-        BeginsAt(r, uses[pair.output], decision.tensors[pair.output].evictions) &&
+        BeginsAt(r, uses[pair.output], program.tensors[pair.output].evictions) &&
         Materialised(output, uses[pair.output]);
     const bool ends_here =
-        begins_here && EndsAt(r, input, uses[pair.input], decision.tensors[pair.input].evictions) &&
-        !BeginsAt(r, uses[pair.input], decision.tensors[pair.input].evictions);
+        begins_here && EndsAt(r, input, uses[pair.input], program.tensors[pair.input].evictions) &&
+        !BeginsAt(r, uses[pair.input], program.tensors[pair.input].evictions);
     const bool taken =
         std::any_of(chosen.aliases.begin(), chosen.aliases.end(), [&pair](const AliasPair& other) {
           return other.output == pair.output || other.input == pair.input;
@@ -77,8 +77,8 @@ ShortList<AliasPair> MoreAliases(const Graph& graph, RunId r, InPlace which, con
 
 }  // namespace
 
-Decision InSmallestVariants(const Graph& graph) {
-  Decision decision = DefaultDecision(graph);
+Program InSmallestVariants(const Graph& graph) {
+  Program program = DefaultProgram(graph);
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
     const std::vector<Variant>& variants = graph.ops[o].variants;
     if (variants.size() == 1) continue;
@@ -86,23 +86,23 @@ Decision InSmallestVariants(const Graph& graph) {
         std::min_element(variants.begin(), variants.end(), [&](const Variant& a, const Variant& b) {
           return OperandBytes(graph, a) < OperandBytes(graph, b);
         });
-    TakeVariant(graph, o, smallest, &decision);
+    TakeVariant(graph, o, smallest, &program);
   }
-  return decision;
+  return program;
 }
 
-void MoveBetweenPasses(const Graph& graph, const UseLists& uses, Decision* decision) {
+void MoveBetweenPasses(const Graph& graph, const UseLists& uses, Program* program) {
   const OpId first_backward = FirstOp(graph, Pass::kBackward);
   for (TensorId t = 0; t < static_cast<TensorId>(graph.tensors.size()); ++t) {
     if (!Materialised(graph.tensors[t], uses[t])) continue;
-    decision->tensors[t].evictions = EvictionsBetweenPasses(graph, t, uses[t], first_backward);
+    program->tensors[t].evictions = EvictionsBetweenPasses(graph, t, uses[t], first_backward);
   }
 }
 
-void RunInPlace(const Graph& graph, const UseLists& uses, InPlace which, Decision* decision) {
-  for (RunId r = 0; r < static_cast<RunId>(decision->runs.size()); ++r) {
-    for (const AliasPair& pair : MoreAliases(graph, r, which, uses, *decision))
-      decision->runs[r].aliases.push_back(pair);
+void RunInPlace(const Graph& graph, const UseLists& uses, InPlace which, Program* program) {
+  for (RunId r = 0; r < static_cast<RunId>(program->runs.size()); ++r) {
+    for (const AliasPair& pair : MoreAliases(graph, r, which, uses, *program))
+      program->runs[r].aliases.push_back(pair);
   }
 }
 
@@ -116,25 +116,24 @@ std::vector<OpId> OverwrittenBy(const Graph& graph, const UseLists& uses) {
   return overwritten;
 }
 
-void AvoidOverwritten(const Graph& graph, const std::vector<OpId>& overwritten,
-                      Decision* decision) {
+void AvoidOverwritten(const Graph& graph, const std::vector<OpId>& overwritten, Program* program) {
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
     const std::vector<Variant>& variants = graph.ops[o].variants;
     const auto first = std::find_if(variants.begin(), variants.end(), [&](const Variant& variant) {
       return std::all_of(variant.reads.begin(), variant.reads.end(),
                          [&](TensorId t) { return overwritten[t] >= o; });
     });
-    if (first != variants.end()) TakeVariant(graph, o, first, decision);
+    if (first != variants.end()) TakeVariant(graph, o, first, program);
   }
 }
 
-void KeepBlobsWhole(const Graph& graph, const UseLists& uses, Decision* decision) {
-  for (TensorDecision& tensor : decision->tensors) tensor.whole = true;
+void KeepBlobsWhole(const Graph& graph, const UseLists& uses, Program* program) {
+  for (TensorProgram& tensor : program->tensors) tensor.whole = true;
   for (const std::vector<TensorId>& chain : BlobVersions(graph, uses)) {
     for (size_t i = 1; i < chain.size(); ++i) {
       const OpId o = uses[chain[i]].front().run;
       const AliasPair pair{chain[i], chain[i - 1]};
-      Run& chosen = decision->runs[o];
+      Run& chosen = program->runs[o];
       const std::vector<AliasPair>& allowed = graph.ops[o].variants[chosen.variant].may_alias;
       if (std::find(allowed.begin(), allowed.end(), pair) == allowed.end()) continue;
       const Tensor& old = graph.tensors[pair.input];

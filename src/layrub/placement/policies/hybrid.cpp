@@ -7,12 +7,12 @@ namespace layrub::placement::policies {
 // their first backward use, and gradients lie on the bytes of what their operation reads last, data
 // or gradient. Source: Layrub (PPoPP 2018 poster; ACM TACO 15(3), article 37, 2018), hybrid
 // strategy.
-Result<Decision> Hybrid(const Graph& graph, const Machine&, const Budget&) {
-  Decision decision = InSmallestVariants(graph);
-  const UseLists uses = FindUses(graph, decision.runs);
-  MoveBetweenPasses(graph, uses, &decision);
-  RunInPlace(graph, uses, InPlace::kAnyRole, &decision);
-  return decision;
+Result<Program> Hybrid(const Graph& graph, const Machine&, const Budget&) {
+  Program program = InSmallestVariants(graph);
+  const UseLists uses = FindUses(graph, program.runs);
+  MoveBetweenPasses(graph, uses, &program);
+  RunInPlace(graph, uses, InPlace::kAnyRole, &program);
+  return program;
 }
 
 }  // namespace layrub::placement::policies

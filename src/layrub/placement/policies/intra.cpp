@@ -26,15 +26,15 @@ std::vector<OpId> OverwrittenByGradients(const Graph& graph, const UseLists& use
 // variant of the backward allows it. For that, backwards take variants that do not need the data
 // under a gradient, if there are any (a mask instead of y). Nothing is moved. Source: Layrub (PPoPP
 // 2018 poster; ACM TACO 15(3), article 37, 2018), intra-layer strategy.
-Result<Decision> Intra(const Graph& graph, const Machine&, const Budget&) {
-  Decision decision = DefaultDecision(graph);
-  const UseLists uses = FindUses(graph, decision.runs);
-  AvoidOverwritten(graph, OverwrittenBy(graph, uses), &decision);
-  AvoidOverwritten(graph, OverwrittenByGradients(graph, uses), &decision);
-  const UseLists final_uses = FindUses(graph, decision.runs);
-  KeepBlobsWhole(graph, final_uses, &decision);
-  RunInPlace(graph, final_uses, InPlace::kAnyRole, &decision);
-  return decision;
+Result<Program> Intra(const Graph& graph, const Machine&, const Budget&) {
+  Program program = DefaultProgram(graph);
+  const UseLists uses = FindUses(graph, program.runs);
+  AvoidOverwritten(graph, OverwrittenBy(graph, uses), &program);
+  AvoidOverwritten(graph, OverwrittenByGradients(graph, uses), &program);
+  const UseLists final_uses = FindUses(graph, program.runs);
+  KeepBlobsWhole(graph, final_uses, &program);
+  RunInPlace(graph, final_uses, InPlace::kAnyRole, &program);
+  return program;
 }
 
 }  // namespace layrub::placement::policies

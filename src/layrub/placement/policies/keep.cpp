@@ -9,15 +9,15 @@ namespace layrub::placement::policies {
 // own. Workspaces share their bytes, and each operation gets the algorithm that DefaultAlgorithm
 // chooses, with a workspace up to a fixed limit. A version that is still needed after a later one
 // was written (Caffe would compute wrong gradients there) gets a range of its own.
-Result<Decision> Keep(const Graph& graph, const Machine&, const Budget&) {
-  Decision decision = DefaultDecision(graph);
-  AvoidOverwritten(graph, OverwrittenBy(graph, FindUses(graph, decision.runs)), &decision);
-  KeepBlobsWhole(graph, FindUses(graph, decision.runs), &decision);
-  for (Run& run : decision.runs) {
+Result<Program> Keep(const Graph& graph, const Machine&, const Budget&) {
+  Program program = DefaultProgram(graph);
+  AvoidOverwritten(graph, OverwrittenBy(graph, FindUses(graph, program.runs)), &program);
+  KeepBlobsWhole(graph, FindUses(graph, program.runs), &program);
+  for (Run& run : program.runs) {
     const int32_t granted = cost::DefaultAlgorithm(graph, VariantOf(graph, run));
     if (granted != kNone) run.algorithm = granted;
   }
-  return decision;
+  return program;
 }
 
 }  // namespace layrub::placement::policies

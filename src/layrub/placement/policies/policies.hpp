@@ -5,18 +5,18 @@
 
 #include "layrub/base/status.hpp"
 #include "layrub/placement/cost/machine.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/plan.hpp"
+#include "layrub/placement/ir/program.hpp"
 
 namespace layrub::placement::policies {
 
 /// A strategy that follows a rule. search/auto.hpp has the strategy that searches.
 struct Policy {
   const char* name;
-  /// A pure function. If none of the strategy's decisions fits the budget, returns the one that
+  /// A pure function. If none of the strategy's programs fits the budget, returns the one that
   /// needs the fewest bytes.
-  Result<Decision> (*decide)(const Graph&, const Machine&, const Budget&);
+  Result<Program> (*decide)(const Graph&, const Machine&, const Budget&);
   bool keeps_what_fits = false;  ///< see KeepsWhatFits
   bool uses_budget = false;      ///< see UsesBudget
 };
@@ -24,18 +24,18 @@ struct Policy {
 std::span<const Policy> Policies();
 
 // One function for each, in the file of its name.
-Result<Decision> Keep(const Graph& graph, const Machine& machine, const Budget& budget);
-Result<Decision> Liveness(const Graph& graph, const Machine& machine, const Budget& budget);
-Result<Decision> Intra(const Graph& graph, const Machine& machine, const Budget& budget);
-Result<Decision> Inter(const Graph& graph, const Machine& machine, const Budget& budget);
-Result<Decision> Hybrid(const Graph& graph, const Machine& machine, const Budget& budget);
-Result<Decision> Sqrt(const Graph& graph, const Machine& machine, const Budget& budget);
-Result<Decision> VdnnAll(const Graph& graph, const Machine& machine, const Budget& budget);
-Result<Decision> VdnnAllFast(const Graph& graph, const Machine& machine, const Budget& budget);
-Result<Decision> VdnnConv(const Graph& graph, const Machine& machine, const Budget& budget);
-Result<Decision> VdnnConvFast(const Graph& graph, const Machine& machine, const Budget& budget);
-Result<Decision> VdnnDyn(const Graph& graph, const Machine& machine, const Budget& budget);
-Result<Decision> SuperNeurons(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Program> Keep(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Program> Liveness(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Program> Intra(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Program> Inter(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Program> Hybrid(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Program> Sqrt(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Program> VdnnAll(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Program> VdnnAllFast(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Program> VdnnConv(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Program> VdnnConvFast(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Program> VdnnDyn(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Program> SuperNeurons(const Graph& graph, const Machine& machine, const Budget& budget);
 
 }  // namespace layrub::placement::policies
 

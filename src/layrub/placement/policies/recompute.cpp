@@ -75,35 +75,34 @@ void AppendReplay(const Graph& graph, const std::vector<Run>& originals,
   }
 }
 
-UseLists DropUnread(const Graph& graph, Decision* decision) {
-  UseLists uses = FindUses(graph, decision->runs);
+UseLists DropUnread(const Graph& graph, Program* program) {
+  UseLists uses = FindUses(graph, program->runs);
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
-    TensorDecision& tensor = decision->tensors[t];
+    TensorProgram& tensor = program->tensors[t];
     const bool stays = graph.tensors[t].is_state() || graph.tensors[t].keep || tensor.whole ||
                        !tensor.evictions.empty();
     if (stays || !Materialised(graph.tensors[t], uses[t])) continue;
     for (size_t i = 1; i < uses[t].size(); ++i) {
       const RunId after = uses[t][i - 1].run, before = uses[t][i].run;
-      if (!uses[t][i].reads && decision->runs[before].recompute)
+      if (!uses[t][i].reads && program->runs[before].recompute)
         tensor.evictions.push_back({after, after, before, before, true});
     }
   }
   return uses;
 }
 
-UseLists RecomputeOnce(const Graph& graph, const std::vector<bool>& dropped, Decision* decision) {
-  const std::vector<Run> originals = std::exchange(decision->runs, {});
+UseLists RecomputeOnce(const Graph& graph, const std::vector<bool>& dropped, Program* program) {
+  const std::vector<Run> originals = std::exchange(program->runs, {});
   const std::vector<OpId> producers = Producers(graph, originals);
   std::vector<bool> away = dropped;
-  decision->runs.reserve(2 * originals.size());
+  program->runs.reserve(2 * originals.size());
   for (const Run& run : originals) {
     if (graph.ops[run.op].pass != Pass::kForward) {
-      AppendReplay(graph, originals, producers, VariantOf(graph, run).reads, &away,
-                   &decision->runs);
+      AppendReplay(graph, originals, producers, VariantOf(graph, run).reads, &away, &program->runs);
     }
-    decision->runs.push_back(run);
+    program->runs.push_back(run);
   }
-  return DropUnread(graph, decision);
+  return DropUnread(graph, program);
 }
 
 }  // namespace layrub::placement::policies

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/ir/uses.hpp"
 
 namespace layrub::placement::policies {
@@ -30,14 +30,14 @@ void AppendReplay(const Graph& graph, const std::vector<Run>& originals,
 /// Adds a dropped eviction wherever a recomputation writes a tensor without reading it, because
 /// nobody needs the value before that. First runs are left alone, because they may rely on more
 /// than they declare (a user's layer may leave a derivative in Forward for Backward). So are
-/// tensors that stay resident or have evictions already. Returns the uses of the decision's runs.
-UseLists DropUnread(const Graph& graph, Decision* decision);
+/// tensors that stay resident or have evictions already. Returns the uses of the program's runs.
+UseLists DropUnread(const Graph& graph, Program* program);
 
 /// Drops the tensors `dropped`, all of which have producers, after their last forward use, and
 /// restores them just before the first backward operation that reads them. Then they stay, so no
-/// operation runs more than twice. `decision` must have no recomputations yet. Returns the uses of
+/// operation runs more than twice. `program` must have no recomputations yet. Returns the uses of
 /// its runs.
-UseLists RecomputeOnce(const Graph& graph, const std::vector<bool>& dropped, Decision* decision);
+UseLists RecomputeOnce(const Graph& graph, const std::vector<bool>& dropped, Program* program);
 
 }  // namespace layrub::placement::policies
 

@@ -91,26 +91,26 @@ std::vector<bool> Checkpoints(const Graph& graph, const std::vector<Run>& origin
   return checkpoints;
 }
 
-Recomputed RecomputeSegments(const Graph& graph, Decision* decision) {
-  const std::vector<Run> originals = std::exchange(decision->runs, {});
+Recomputed RecomputeSegments(const Graph& graph, Program* program) {
+  const std::vector<Run> originals = std::exchange(program->runs, {});
   CutSegments segments = Cut(graph, originals);
   const std::vector<bool> memory_centric = MemoryCentric(graph, originals, segments);
   std::vector<bool> away = segments.dropped;
-  decision->runs.reserve(2 * originals.size());
+  program->runs.reserve(2 * originals.size());
   for (const Run& run : originals) {
-    const size_t replay = decision->runs.size();
+    const size_t replay = program->runs.size();
     if (graph.ops[run.op].pass != Pass::kForward) {
       AppendReplay(graph, originals, segments.producers, VariantOf(graph, run).reads, &away,
-                   &decision->runs);
+                   &program->runs);
     }
-    for (size_t r = replay; r < decision->runs.size(); ++r) {
-      const Run& again = decision->runs[r];
+    for (size_t r = replay; r < program->runs.size(); ++r) {
+      const Run& again = program->runs[r];
       if (!memory_centric[segments.of_op[again.op]]) continue;
       for (const TensorId t : VariantOf(graph, again).writes) away[t] = segments.dropped[t];
     }
-    decision->runs.push_back(run);
+    program->runs.push_back(run);
   }
-  return {std::move(segments.dropped), DropUnread(graph, decision)};
+  return {std::move(segments.dropped), DropUnread(graph, program)};
 }
 
 }  // namespace layrub::placement::policies

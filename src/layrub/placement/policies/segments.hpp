@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/ir/uses.hpp"
 
 namespace layrub::placement::policies {
@@ -19,7 +19,7 @@ std::vector<bool> Checkpoints(const Graph& graph, const std::vector<Run>& origin
 /// The result of RecomputeSegments.
 struct Recomputed {
   std::vector<bool> dropped;  ///< by tensor
-  UseLists uses;              ///< of the decision's runs
+  UseLists uses;              ///< of the program's runs
 };
 
 /// Cuts the forward pass into segments, each of which begins with a checkpoint, and recomputes the
@@ -30,8 +30,8 @@ struct Recomputed {
 /// A segment is recomputed once and then stays ("speed-centric") if its dropped tensors, together
 /// with the backward operation that needs them first, need no more bytes than the most demanding
 /// operation of the net. Otherwise it is recomputed for each backward operation that reads from it,
-/// and dropped each time ("memory-centric"). `decision` must have no recomputations yet.
-Recomputed RecomputeSegments(const Graph& graph, Decision* decision);
+/// and dropped each time ("memory-centric"). `program` must have no recomputations yet.
+Recomputed RecomputeSegments(const Graph& graph, Program* program);
 
 }  // namespace layrub::placement::policies
 

@@ -72,20 +72,20 @@ std::vector<int> Segments(const Graph& graph, const std::vector<Stay>& stays) {
 // does what cannot be recomputed. The rest of each segment but the last is dropped after its last
 // forward use, and recomputed once, when the backward pass first needs it. Source: Chen, Xu, Zhang,
 // Guestrin, "Training Deep Nets with Sublinear Memory Cost" (2016), section 4.
-Result<Decision> Sqrt(const Graph& graph, const Machine&, const Budget&) {
-  Decision decision = InSmallestVariants(graph);
-  const std::vector<Stay> stays = ForwardStays(graph, FindUses(graph, decision.runs));
+Result<Program> Sqrt(const Graph& graph, const Machine&, const Budget&) {
+  Program program = InSmallestVariants(graph);
+  const std::vector<Stay> stays = ForwardStays(graph, FindUses(graph, program.runs));
   const std::vector<int> segments = Segments(graph, stays);
-  const std::vector<OpId> producers = Producers(graph, decision.runs);
+  const std::vector<OpId> producers = Producers(graph, program.runs);
   std::vector<bool> dropped(graph.tensors.size());
   for (size_t t = 0; t < dropped.size(); ++t) {
     if (producers[t] == kNone || graph.tensors[t].keep) continue;
     const int segment = segments[stays[t].begin];
     dropped[t] = segment == segments[stays[t].end] && segment != segments.back();
   }
-  const UseLists uses = RecomputeOnce(graph, dropped, &decision);
-  RunInPlace(graph, uses, InPlace::kAnyRole, &decision);
-  return decision;
+  const UseLists uses = RecomputeOnce(graph, dropped, &program);
+  RunInPlace(graph, uses, InPlace::kAnyRole, &program);
+  return program;
 }
 
 }  // namespace layrub::placement::policies

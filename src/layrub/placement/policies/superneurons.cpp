@@ -43,23 +43,23 @@ std::vector<bool> CheckpointValues(const Graph& graph, const std::vector<Run>& r
 
 /// Liveness analysis, and checkpoints that may move.
 TensorCache MoveCheckpoints(const Graph& graph) {
-  Decision decision = InSmallestVariants(graph);
-  UseLists uses = FindUses(graph, decision.runs);
+  Program program = InSmallestVariants(graph);
+  UseLists uses = FindUses(graph, program.runs);
   std::vector<bool> movable = ForwardValues(graph, uses);
-  const std::vector<bool> checkpoints = CheckpointValues(graph, decision.runs);
+  const std::vector<bool> checkpoints = CheckpointValues(graph, program.runs);
   for (size_t t = 0; t < movable.size(); ++t) movable[t] = movable[t] && checkpoints[t];
-  RunInPlace(graph, uses, InPlace::kSameRole, &decision);
-  return TensorCache(graph, movable, std::move(uses), std::move(decision));
+  RunInPlace(graph, uses, InPlace::kSameRole, &program);
+  return TensorCache(graph, movable, std::move(uses), std::move(program));
 }
 
 /// Segments are recomputed, and what is not dropped may move.
 TensorCache MoveAndRecompute(const Graph& graph) {
-  Decision decision = InSmallestVariants(graph);
-  auto [dropped, uses] = RecomputeSegments(graph, &decision);
+  Program program = InSmallestVariants(graph);
+  auto [dropped, uses] = RecomputeSegments(graph, &program);
   std::vector<bool> movable = ForwardValues(graph, uses);
   for (size_t t = 0; t < movable.size(); ++t) movable[t] = movable[t] && !dropped[t];
-  RunInPlace(graph, uses, InPlace::kSameRole, &decision);
-  return TensorCache(graph, movable, std::move(uses), std::move(decision));
+  RunInPlace(graph, uses, InPlace::kSameRole, &program);
+  return TensorCache(graph, movable, std::move(uses), std::move(program));
 }
 
 /// Tries `rung`, which fits with an empty cache and the smallest workspaces, with as much cache as
@@ -71,9 +71,9 @@ void FillBudget(const Graph& graph, const Machine& machine, const TensorCache& r
   constexpr int64_t kSmallestStep = 200;  // the capacity divided by this
   int64_t capacity = DeviceBytes(budget);
   for (int i = 0; i < kTries; ++i) {
-    Decision decision = rung.Within(capacity);
-    cost::TakeFastestAlgorithms(graph, machine, capacity, &decision);
-    if (trial->Fits(std::move(decision))) return;
+    Program program = rung.Within(capacity);
+    cost::TakeFastestAlgorithms(graph, machine, capacity, &program);
+    if (trial->Fits(std::move(program))) return;
     capacity -= std::max(trial->device_excess(), capacity / kSmallestStep) << i;
     if (capacity <= 0) return;
   }
@@ -87,11 +87,11 @@ void FillBudget(const Graph& graph, const Machine& machine, const TensorCache& r
 // workspace that fits into the bytes left to it. Whether a rung fits is decided with an empty
 // cache, so that the smallest budget does not depend on the budget given. Source: Wang et al.,
 // "SuperNeurons: Dynamic GPU Memory Management for Training Deep Neural Networks" (PPoPP 2018).
-Result<Decision> SuperNeurons(const Graph& graph, const Machine& machine, const Budget& budget) {
-  const Result<Decision> liveness = Liveness(graph, machine, budget);
+Result<Program> SuperNeurons(const Graph& graph, const Machine& machine, const Budget& budget) {
+  const Result<Program> liveness = Liveness(graph, machine, budget);
   if (!liveness.ok()) return liveness;
   Trial trial(graph, budget);
-  Decision fastest = liveness.value();
+  Program fastest = liveness.value();
   cost::TakeFastestAlgorithms(graph, machine, cost::kNoLimit, &fastest);
   if (trial.Fits(std::move(fastest))) return trial.Best();
 

@@ -11,7 +11,7 @@
 namespace layrub::placement::policies {
 namespace {
 
-/// What a sweep over the runs knows about the decision and does not change.
+/// What a sweep over the runs knows about the program and does not change.
 struct Facts {
   const Graph& graph;
   const UseLists& uses;
@@ -22,8 +22,8 @@ struct Facts {
 
 class Sweep {
  public:
-  Sweep(const Facts& facts, int64_t capacity, const std::vector<int64_t>& held, Decision* decision)
-      : facts_(facts), capacity_(capacity), decision_(*decision), states_(held.size()) {
+  Sweep(const Facts& facts, int64_t capacity, const std::vector<int64_t>& held, Program* program)
+      : facts_(facts), capacity_(capacity), program_(*program), states_(held.size()) {
     for (size_t t = 0; t < held.size(); ++t) states_[t].held = held[t];
   }
 
@@ -61,7 +61,7 @@ class Sweep {
   /// Prefetches `t` before run `r`.
   void Fetch(TensorId t, RunId r) {
     State& state = states_[t];
-    decision_.tensors[t].evictions.push_back(
+    program_.tensors[t].evictions.push_back(
         {state.last_use, state.release, r, facts_.uses[t][state.next].run, false});
     away_bytes_ -= state.held;
     state.held = Aligned(facts_.graph.tensors[t].bytes);
@@ -92,7 +92,7 @@ class Sweep {
 
   const Facts facts_;
   const int64_t capacity_;
-  Decision& decision_;
+  Program& program_;
   std::vector<State> states_;
   /// Movable tensors on the device that may leave, by last use; (run, tensor).
   std::set<std::pair<RunId, TensorId>> lru_;
@@ -102,38 +102,38 @@ class Sweep {
 }  // namespace
 
 TensorCache::TensorCache(const Graph& graph, const std::vector<bool>& movable, UseLists uses,
-                         Decision decision)
+                         Program program)
     : graph_(graph),
-      decision_(std::move(decision)),
+      program_(std::move(program)),
       uses_(std::move(uses)),
       held_(graph.tensors.size()) {
-  const Result<Lifetimes> lives = FindLifetimes(graph, decision_);
+  const Result<Lifetimes> lives = FindLifetimes(graph, program_);
   if (!lives.ok()) return;
-  loads_ = cost::LiveBytes(lives.value(), decision_.runs.size());
+  loads_ = cost::LiveBytes(lives.value(), program_.runs.size());
   const auto can_move = [&](TensorId t) {
     const Tensor& tensor = graph.tensors[t];
     return movable[t] && !tensor.is_state() && !tensor.keep && tensor.bytes > 0 &&
-           !decision_.tensors[t].whole && decision_.tensors[t].evictions.empty();
+           !program_.tensors[t].whole && program_.tensors[t].evictions.empty();
   };
   for (const LiveInterval& interval : lives.value().intervals) {
     if (can_move(interval.tensor)) held_[interval.tensor] = interval.bytes;
   }
-  used_at_ = Buckets<TensorId>(decision_.runs.size(), [this](const auto& add) {
+  used_at_ = Buckets<TensorId>(program_.runs.size(), [this](const auto& add) {
     for (size_t t = 0; t < held_.size(); ++t) {
       if (held_[t] == 0) continue;
       for (const Use& use : uses_[t]) add(use.run, static_cast<TensorId>(t));
     }
   });
-  for (const Run& run : decision_.runs) {
+  for (const Run& run : program_.runs) {
     const Op& op = graph.ops[run.op];
     conv_like_.push_back(op.pass == Pass::kBackward && IsConvLike(graph, op));
   }
 }
 
-Decision TensorCache::Within(int64_t capacity) const {
-  Decision decision = decision_;
-  Sweep({graph_, uses_, loads_, used_at_, conv_like_}, capacity, held_, &decision).Run();
-  return decision;
+Program TensorCache::Within(int64_t capacity) const {
+  Program program = program_;
+  Sweep({graph_, uses_, loads_, used_at_, conv_like_}, capacity, held_, &program).Run();
+  return program;
 }
 
 }  // namespace layrub::placement::policies

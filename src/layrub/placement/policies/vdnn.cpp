@@ -73,9 +73,9 @@ std::vector<OpId> FetchPoints(const Graph& graph, const Claims& claims, OpId fir
 
 }  // namespace
 
-Decision OffloadInputs(const Graph& graph, Offload which) {
-  Decision decision = InSmallestVariants(graph);
-  const UseLists uses = FindUses(graph, decision.runs);
+Program OffloadInputs(const Graph& graph, Offload which) {
+  Program program = InSmallestVariants(graph);
+  const UseLists uses = FindUses(graph, program.runs);
   const OpId first_backward = FirstOp(graph, Pass::kBackward);
   const Claims claims =
       FindClaims(OffloadedInputs(graph, which), uses, first_backward, graph.ops.size());
@@ -86,16 +86,16 @@ Decision OffloadInputs(const Graph& graph, Offload which) {
           std::find_if(uses[t].begin(), uses[t].end(), [&](const Use& u) { return u.run == o; });
       const RunId after = (use - 1)->run;
       // A tensor that would be evicted for no operation stays.
-      if (points[o] - after >= 2) decision.tensors[t].evictions = {{after, after, points[o], o}};
+      if (points[o] - after >= 2) program.tensors[t].evictions = {{after, after, points[o], o}};
     }
   }
-  RunInPlace(graph, uses, InPlace::kSameRole, &decision);
-  return decision;
+  RunInPlace(graph, uses, InPlace::kSameRole, &program);
+  return program;
 }
 
-Decision WithFastestAlgorithms(const Graph& graph, const Machine& machine, Decision decision) {
-  cost::TakeFastestAlgorithms(graph, machine, cost::kNoLimit, &decision);
-  return decision;
+Program WithFastestAlgorithms(const Graph& graph, const Machine& machine, Program program) {
+  cost::TakeFastestAlgorithms(graph, machine, cost::kNoLimit, &program);
+  return program;
 }
 
 }  // namespace layrub::placement::policies

@@ -2,8 +2,8 @@
 #define LAYRUB_PLACEMENT_POLICIES_VDNN_HPP_
 
 #include "layrub/placement/cost/machine.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/program.hpp"
 
 namespace layrub::placement::policies {
 
@@ -20,11 +20,11 @@ enum class Offload {
 /// operation below needs of them, but does not look beyond the next conv-like operation. Workspaces
 /// are the smallest. Source: Rhu, Gimelshein, Clemons, Zulfiqar, Keckler, "vDNN" (MICRO-49, 2016),
 /// section 3.
-Decision OffloadInputs(const Graph& graph, Offload which);
+Program OffloadInputs(const Graph& graph, Offload which);
 
-/// Returns `decision` with the fastest deterministic algorithm of each operation, however large its
+/// Returns `program` with the fastest deterministic algorithm of each operation, however large its
 /// workspace: vDNN's performance-optimal algorithms.
-Decision WithFastestAlgorithms(const Graph& graph, const Machine& machine, Decision decision);
+Program WithFastestAlgorithms(const Graph& graph, const Machine& machine, Program program);
 
 }  // namespace layrub::placement::policies
 

@@ -14,20 +14,20 @@ namespace layrub::placement::policies {
 // fit even with its smallest workspaces is skipped, so that the smallest budget does not depend on
 // the budget given. Source: vDNN (MICRO-49, 2016), dynamic policy. Its first step, whether "all"
 // with the smallest workspaces can be trained at all, follows from the others here.
-Result<Decision> VdnnDyn(const Graph& graph, const Machine& machine, const Budget& budget) {
+Result<Program> VdnnDyn(const Graph& graph, const Machine& machine, const Budget& budget) {
   Trial trial(graph, budget);
-  std::vector<Decision> smallest;  // of the policies for which there are faster workspaces
+  std::vector<Program> smallest;  // of the policies for which there are faster workspaces
   for (const Offload which : {Offload::kNothing, Offload::kConv, Offload::kAll}) {
-    Decision decision = OffloadInputs(graph, which);
-    Decision fastest = WithFastestAlgorithms(graph, machine, decision);
-    const bool faster = fastest.runs != decision.runs;
+    Program program = OffloadInputs(graph, which);
+    Program fastest = WithFastestAlgorithms(graph, machine, program);
+    const bool faster = fastest.runs != program.runs;
     if (trial.Fits(std::move(fastest))) return trial.Best();
-    if (faster && which != Offload::kNothing) smallest.push_back(std::move(decision));
+    if (faster && which != Offload::kNothing) smallest.push_back(std::move(program));
   }
-  for (Decision& decision : smallest) {
-    if (!trial.Fits(decision)) continue;
-    cost::TakeFastestAlgorithms(graph, machine, DeviceBytes(budget), &decision);
-    trial.Fits(std::move(decision));
+  for (Program& program : smallest) {
+    if (!trial.Fits(program)) continue;
+    cost::TakeFastestAlgorithms(graph, machine, DeviceBytes(budget), &program);
+    trial.Fits(std::move(program));
     return trial.Best();
   }
   return trial.Best();

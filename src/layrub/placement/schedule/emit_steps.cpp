@@ -14,19 +14,19 @@ using pack::Interval;
 /// Writes the steps of a plan, without offsets and Waits, and notes when each range is in use.
 class Emitter {
  public:
-  Emitter(const Graph& graph, const Decision& decision, const Lifetimes& lives)
+  Emitter(const Graph& graph, const Program& program, const Lifetimes& lives)
       : graph_(graph),
-        decision_(decision),
+        program_(program),
         lives_(lives),
         plan_(out_.plan),
-        events_(kEvents * decision.runs.size(), [this](const auto& add) { FindEvents(add); }) {
+        events_(kEvents * program.runs.size(), [this](const auto& add) { FindEvents(add); }) {
     out_.device.resize(lives.blocks);
     out_.follows.assign(lives.blocks, kNone);
     out_.host.assign(lives.host.size(), Interval{0, 0, kToTheEnd});
   }
 
   Emitted EmitAll() {
-    plan_.steps.reserve(3 * lives_.intervals.size() + 3 * out_.host.size() + decision_.runs.size());
+    plan_.steps.reserve(3 * lives_.intervals.size() + 3 * out_.host.size() + program_.runs.size());
     for (const LiveInterval& interval : lives_.intervals) {
       if (interval.begin != kNone) continue;
       if (graph_.tensors[interval.tensor].is_state()) {
@@ -52,8 +52,8 @@ class Emitter {
     for (RunId r = 0; r < RunCount(); ++r) {
       EmitRun(r);
       // A recomputation belongs to the pass of the operation that follows.
-      if (decision_.runs[r].recompute) continue;
-      pass = static_cast<size_t>(graph_.ops[decision_.runs[r].op].pass);
+      if (program_.runs[r].recompute) continue;
+      pass = static_cast<size_t>(graph_.ops[program_.runs[r].op].pass);
       end_pass();
     }
     end_pass();
@@ -65,7 +65,7 @@ class Emitter {
   /// What happens around a run to a LiveInterval or a HostInterval.
   enum Event { kFetch, kBegin, kOffload, kEnd, kHostEnd, kEvents };
 
-  RunId RunCount() const { return static_cast<RunId>(decision_.runs.size()); }
+  RunId RunCount() const { return static_cast<RunId>(program_.runs.size()); }
   int32_t StepCount() const { return static_cast<int32_t>(plan_.steps.size()); }
 
   static size_t Key(RunId r, Event event) { return kEvents * static_cast<size_t>(r) + event; }
@@ -94,11 +94,11 @@ class Emitter {
       if (goes_on) EndPart(lives_.intervals[i - 1], lives_.intervals[i]);
       Begin(lives_.intervals[i], kept);
       const TensorId tensor = lives_.intervals[i].tensor;
-      const Tier from = StayOf(tensor).tier;
+      const Tier from = FindHostInterval(lives_, tensor)->tier;
       EmitCopy(from, Tier::kDevice, PrefetchLane(from), tensor, kept);
     }
     for (const int32_t i : events_[Key(r, kBegin)]) Begin(lives_.intervals[i]);
-    EmitOperation(decision_.runs[r]);
+    EmitOperation(program_.runs[r]);
     for (const int32_t i : events_[Key(r, kOffload)]) {
       const HostInterval& stay = lives_.host[i];
       if (!stay.home && stay.offloads.front() == r) {
@@ -121,13 +121,6 @@ class Emitter {
       Emit(StepKind::kFree, lives_.host[i].tier, lives_.host[i].tensor);
       out_.host[i].end = StepCount();
     }
-  }
-
-  /// The HostInterval of a tensor that has one.
-  const HostInterval& StayOf(TensorId t) const {
-    return *std::lower_bound(
-        lives_.host.begin(), lives_.host.end(), t,
-        [](const HostInterval& stay, TensorId of) { return stay.tensor < of; });
   }
 
   std::vector<int32_t> SortedByFirstUse(std::span<const int32_t> fetched) const {
@@ -204,7 +197,7 @@ class Emitter {
   }
 
   const Graph& graph_;
-  const Decision& decision_;
+  const Program& program_;
   const Lifetimes& lives_;
   Emitted out_;
   Plan& plan_;
@@ -213,8 +206,8 @@ class Emitter {
 
 }  // namespace
 
-Emitted EmitSteps(const Graph& graph, const Decision& decision, const Lifetimes& lives) {
-  return Emitter(graph, decision, lives).EmitAll();
+Emitted EmitSteps(const Graph& graph, const Program& program, const Lifetimes& lives) {
+  return Emitter(graph, program, lives).EmitAll();
 }
 
 }  // namespace layrub::placement::schedule

@@ -5,10 +5,10 @@
 #include <limits>
 #include <vector>
 
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
 #include "layrub/placement/ir/plan.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/pack/pack.hpp"
 
 namespace layrub::placement::schedule {
@@ -29,9 +29,9 @@ struct Emitted {
   std::vector<int32_t> run_starts;  ///< by run: its first step
 };
 
-/// The steps of `decision`, whose lifetimes are `lives`. Prefetches are issued just before the run
+/// The steps of `program`, whose lifetimes are `lives`. Prefetches are issued just before the run
 /// that their eviction names, and ranges are given back after the run that it names.
-Emitted EmitSteps(const Graph& graph, const Decision& decision, const Lifetimes& lives);
+Emitted EmitSteps(const Graph& graph, const Program& program, const Lifetimes& lives);
 
 /// A Free that leaves a part, which is a range of its own.
 inline bool LeavesPart(const Step& step) { return step.kind == StepKind::kFree && step.begin > 0; }

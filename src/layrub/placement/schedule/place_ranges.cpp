@@ -20,25 +20,27 @@ using pack::Shift;
 
 class Placer {
  public:
-  Placer(const Graph& graph, const Decision& decision, const Lifetimes& lives, Emitted emitted)
+  Placer(const Graph& graph, const Program& program, const Lifetimes& lives, Emitted emitted,
+         const pack::Options& options)
       : graph_(graph),
-        decision_(decision),
+        program_(program),
         lives_(lives),
+        options_(options),
         out_(std::move(emitted)),
         plan_(out_.plan) {}
 
-  Plan Place(int64_t padding) {
-    plan_.host_bytes = PlaceFixed(Sorted(out_.host, padding, Tier::kHost), Tier::kHost, 0);
-    plan_.spill_bytes = PlaceFixed(Sorted(out_.host, padding, Tier::kFile), Tier::kFile, 0);
-    const Ranges device = Sorted(out_.device, padding, Tier::kDevice);
-    plan_.device_bytes = decision_.may_move
+  Plan Place() {
+    plan_.host_bytes = PlaceFixed(Sorted(out_.host, Tier::kHost), Tier::kHost, 0);
+    plan_.spill_bytes = PlaceFixed(Sorted(out_.host, Tier::kFile), Tier::kFile, 0);
+    const Ranges device = Sorted(out_.device, Tier::kDevice);
+    plan_.device_bytes = options_.may_move
                              ? PlaceMoving(device)
-                             : PlaceFixed(device, Tier::kDevice, decision_.enough_bytes);
+                             : PlaceFixed(device, Tier::kDevice, options_.enough_bytes);
     return std::move(plan_);
   }
 
  private:
-  RunId RunCount() const { return static_cast<RunId>(decision_.runs.size()); }
+  RunId RunCount() const { return static_cast<RunId>(program_.runs.size()); }
   int32_t StepCount() const { return static_cast<int32_t>(plan_.steps.size()); }
 
   /// The ranges of a tier in the order in which they are packed.
@@ -48,14 +50,14 @@ class Placer {
     std::vector<int32_t> follows;  ///< of each, the range whose first bytes it continues, or kNone
   };
 
-  Ranges Sorted(const std::vector<Interval>& intervals, int64_t padding, Tier tier) const {
+  Ranges Sorted(const std::vector<Interval>& intervals, Tier tier) const {
     const bool device = tier == Tier::kDevice;
     int32_t start = 0;  // the Allocs at the start of the plan happen at one moment
     while (device && start < StepCount() && plan_.steps[start].kind == StepKind::kAlloc) ++start;
     Ranges sorted;
     const auto add = [&](int64_t number) {
       Interval interval = intervals[number];
-      interval.bytes = Aligned(interval.bytes + padding);
+      interval.bytes = Aligned(interval.bytes + options_.padding);
       interval.begin = std::max(interval.begin, start);
       interval.end = std::min(interval.end, StepCount() + 1);
       sorted.number.push_back(static_cast<int32_t>(number));
@@ -117,8 +119,8 @@ class Placer {
 
   /// Packs with Moves if packing into fixed ranges takes too many bytes and Moves help.
   int64_t PlaceMoving(const Ranges& ranges) {
-    const int64_t enough = decision_.enough_bytes;
-    const bool timed = !decision_.timings.ranges.empty();
+    const int64_t enough = options_.enough_bytes;
+    const bool timed = !options_.timings.ranges.empty();
     Packing at_once;
     std::optional<MovingPacking> found;
     if (timed) found = PackBetweenRuns(ranges, enough);
@@ -142,13 +144,13 @@ class Placer {
     std::vector<int32_t> moments;
     for (const int32_t start : out_.run_starts) moments.push_back(2 * start - 1);
     std::vector<Movable> movable;
-    Timings timings = decision_.timings;
+    pack::Timings timings = options_.timings;
     timings.ranges.clear();
     const std::vector<Movable> by_block = FindMovable();
     for (const int32_t block : ranges.number) {
       movable.push_back(by_block[block]);
-      if (!decision_.timings.ranges.empty())
-        timings.ranges.push_back(decision_.timings.ranges[block]);
+      if (!options_.timings.ranges.empty())
+        timings.ranges.push_back(options_.timings.ranges[block]);
     }
     return pack::PackCompacting(intervals, movable, moments, timings, kAlignment, enough,
                                 ranges.follows);
@@ -193,7 +195,7 @@ class Placer {
   }
 
   RunId FirstUse(const LiveInterval& interval) const {
-    for (const Eviction& eviction : decision_.tensors[interval.tensor].evictions) {
+    for (const Eviction& eviction : program_.tensors[interval.tensor].evictions) {
       if (eviction.prefetch == interval.begin) return eviction.before;
     }
     return interval.begin;
@@ -234,17 +236,18 @@ class Placer {
   }
 
   const Graph& graph_;
-  const Decision& decision_;
+  const Program& program_;
   const Lifetimes& lives_;
+  const pack::Options& options_;
   Emitted out_;
   Plan& plan_;
 };
 
 }  // namespace
 
-Plan PlaceRanges(const Graph& graph, const Decision& decision, const Lifetimes& lives,
-                 Emitted emitted, int64_t padding) {
-  return Placer(graph, decision, lives, std::move(emitted)).Place(padding);
+Plan PlaceRanges(const Graph& graph, const Program& program, const Lifetimes& lives,
+                 Emitted emitted, const pack::Options& options) {
+  return Placer(graph, program, lives, std::move(emitted), options).Place();
 }
 
 }  // namespace layrub::placement::schedule

@@ -10,36 +10,36 @@
 
 namespace layrub::placement::schedule {
 
-Plan StepsOf(const Graph& graph, const Decision& decision, const Lifetimes& lives) {
-  return EmitSteps(graph, decision, lives).plan;
+Plan StepsOf(const Graph& graph, const Program& program, const Lifetimes& lives) {
+  return EmitSteps(graph, program, lives).plan;
 }
 
-Plan PackSteps(const Graph& graph, const Decision& decision, const Lifetimes& lives,
-               int64_t padding) {
+Plan PackSteps(const Graph& graph, const Program& program, const Lifetimes& lives,
+               const pack::Options& options) {
   const auto pack = [&](const Lifetimes& spilled) {
-    return PlaceRanges(graph, decision, spilled, EmitSteps(graph, decision, spilled), padding);
+    return PlaceRanges(graph, program, spilled, EmitSteps(graph, program, spilled), options);
   };
   Plan plan = pack(lives);
-  if (plan.host_bytes <= decision.host_bytes) return plan;
+  if (plan.host_bytes <= options.host_bytes) return plan;
   // Values that fit at each moment may still not be packed into as many bytes.
   Lifetimes spilled = lives;
-  for (int64_t bytes = decision.host_bytes; plan.host_bytes > decision.host_bytes && bytes > 0;) {
-    bytes = std::max<int64_t>(0, bytes - (plan.host_bytes - decision.host_bytes));
-    SpillIntervals(graph, decision, bytes, &spilled);
+  for (int64_t bytes = options.host_bytes; plan.host_bytes > options.host_bytes && bytes > 0;) {
+    bytes = std::max<int64_t>(0, bytes - (plan.host_bytes - options.host_bytes));
+    SpillIntervals(graph, program, bytes, &spilled);
     plan = pack(spilled);
   }
   return plan;
 }
 
-Result<Plan> Schedule(const Graph& graph, const Decision& decision, int64_t padding) {
-  const Result<Lifetimes> lives = FindLifetimes(graph, decision);
+Result<Plan> Schedule(const Graph& graph, const Program& program, const pack::Options& options) {
+  const Result<Lifetimes> lives = FindLifetimes(graph, program, options.host_bytes);
   if (!lives.ok()) return lives.status();
   const auto blocks = static_cast<size_t>(lives.value().blocks);
-  const size_t timed = decision.timings.ranges.size();
+  const size_t timed = options.timings.ranges.size();
   if (timed != 0 && timed != blocks)
-    return Status::Invalid("the decision has the timings of " + std::to_string(timed) +
+    return Status::Invalid("the options have the timings of " + std::to_string(timed) +
                            " ranges, not of its " + std::to_string(blocks));
-  Plan plan = PackSteps(graph, decision, lives.value(), padding);
+  Plan plan = PackSteps(graph, program, lives.value(), options);
   AddWaits(graph, &plan);
   return plan;
 }

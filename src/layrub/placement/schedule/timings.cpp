@@ -6,16 +6,16 @@
 
 namespace layrub::placement::schedule {
 
-std::vector<Timing> TimingsOf(const Graph& graph, const Plan& plan, const Timeline& timeline,
-                              int32_t blocks) {
-  std::vector<Timing> timings(static_cast<size_t>(blocks), Timing{kNever, 0});
+std::vector<pack::Timing> TimingsOf(const Graph& graph, const Plan& plan, const Timeline& timeline,
+                                    int32_t blocks) {
+  std::vector<pack::Timing> timings(static_cast<size_t>(blocks), pack::Timing{kNever, 0});
   PlanWalk walk(graph, plan);
   for (const Span& span : timeline.spans) {
     while (walk.number() < span.step) walk.Next();
     for (const Access& access : walk.accesses()) {
       const LiveRange& range = walk.ranges()[access.range];
       if (range.tier != Tier::kDevice) continue;
-      Timing& timing = timings[range.offset];
+      pack::Timing& timing = timings[range.offset];
       timing.wanted = std::min(timing.wanted, span.begin);
       timing.ready = std::max(timing.ready, span.end);
     }

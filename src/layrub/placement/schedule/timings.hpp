@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "layrub/placement/cost/timeline.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/plan.hpp"
+#include "layrub/placement/pack/options.hpp"
 
 namespace layrub::placement::schedule {
 
 /// By block, when it is in use in `timeline`, that of `plan`. `plan` is that of StepsOf, perhaps
 /// with Waits; its Allocs have the number of the block, below `blocks`, in place of an offset.
-std::vector<Timing> TimingsOf(const Graph& graph, const Plan& plan, const Timeline& timeline,
-                              int32_t blocks);
+std::vector<pack::Timing> TimingsOf(const Graph& graph, const Plan& plan, const Timeline& timeline,
+                                    int32_t blocks);
 
 }  // namespace layrub::placement::schedule
 

@@ -23,13 +23,13 @@
 #include "layrub/placement/policies/policies.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/schedule/waits.hpp"
+#include "layrub/placement/search/draft.hpp"
 #include "layrub/placement/search/estimate.hpp"
 #include "layrub/placement/search/frugal_variants.hpp"
 #include "layrub/placement/search/greedy.hpp"
 #include "layrub/placement/search/homes.hpp"
 #include "layrub/placement/search/local_search.hpp"
 #include "layrub/placement/search/refine.hpp"
-#include "layrub/placement/search/residency.hpp"
 
 namespace layrub::placement::search {
 namespace {
@@ -65,7 +65,7 @@ constexpr int64_t kStepsPerOp = 4;
 constexpr double kNearFloor = 1.05;
 constexpr int64_t kTight = 200;
 
-/// If the decision of another strategy is at most this factor slower than the best, it is also
+/// If the program of another strategy is at most this factor slower than the best, it is also
 /// packed as that strategy would do it, because auto must not be slower.
 constexpr double kNear = 1.02;
 constexpr double kRounding = 1e-6;  ///< relative error of simulated times
@@ -98,6 +98,7 @@ class Search {
       : graph_(graph),
         machine_(machine),
         budget_(budget),
+        host_bytes_(pack::HostBytes(budget)),
         options_(options),
         available_(budget.device - budget.reserved),
         floor_(cost::FloorBytes(graph, homes)),
@@ -106,7 +107,7 @@ class Search {
         homes_(std::move(homes)),
         parts_(parts) {}
 
-  Result<Decision> Run() {
+  Result<schedule::Choice> Run() {
     Explore();
     Improve();
     if (!fits_) {
@@ -115,14 +116,14 @@ class Search {
     }
     if (!best_) return Status::DoesNotFit("strategy auto has found no plan");
     if (!fits_) PackTightest();
-    return *best_;
+    return best();
   }
 
   /// Tries all candidates but those of the local search.
   void Explore() {
     if (all_resident_ && KeepsAll()) return;
     if (all_resident_ && options_.policies) {
-      for (const Result<Decision>& other : OtherDecisions()) ConsiderOther(other);
+      for (const Result<Program>& other : OtherPrograms()) ConsiderOther(other);
     }
     if (available_ >= floor_) Sweep(available_ - state_, kCapacities);
   }
@@ -132,28 +133,25 @@ class Search {
   }
 
   bool fits() const { return fits_; }
-  double seconds() const { return best_seconds_; }
-  int64_t bytes() const { return best_bytes_; }
-  const Decision& best() const { return *best_; }
+  double seconds() const { return best_->seconds; }
+  int64_t bytes() const { return best_->plan.device_bytes; }
+  schedule::Choice best() const {
+    return {best_->program, best_->options, fits_ ? std::optional(best_->plan) : std::nullopt};
+  }
 
  private:
-  struct Packed {
-    int64_t bytes = kUnlimited;
-    bool fits_off_device = false;
-    double seconds = kNever;
-  };
-  /// The fastest residency that a preset has made.
+  /// The fastest draft that a preset has made.
   struct Fastest {
     double seconds = kNever;
-    Residency residency;
+    Draft draft;
   };
 
   /// Returns true if `keep` fits, with its own workspaces or faster ones. Otherwise `keep` with the
   /// smallest workspaces becomes a candidate like any other.
   bool KeepsAll() {
-    const Result<Decision> keep = policies::Keep(graph_, machine_, {});
+    const Result<Program> keep = policies::Keep(graph_, machine_, {});
     if (!keep.ok()) return false;
-    Decision fastest = keep.value(), smallest = keep.value();
+    Program fastest = keep.value(), smallest = keep.value();
     cost::TakeFastestAlgorithms(graph_, machine_, available_, &fastest);
     if (fastest.runs != keep.value().runs) Consider(std::move(fastest));
     Consider(keep.value());
@@ -165,36 +163,30 @@ class Search {
     return false;
   }
 
-  /// The decisions of all policies but Keep, which KeepsAll has tried.
-  std::vector<Result<Decision>> OtherDecisions() const {
+  /// The programs of all policies but Keep, which KeepsAll has tried.
+  std::vector<Result<Program>> OtherPrograms() const {
     const std::span<const policies::Policy> all = policies::Policies();
-    std::vector<Result<Decision>> decisions(all.size(), Status::Invalid("keep has been looked at"));
+    std::vector<Result<Program>> programs(all.size(), Status::Invalid("keep has been looked at"));
     InParallel(all.size(), [&](size_t i) {
-      if (all[i].decide != policies::Keep) decisions[i] = all[i].decide(graph_, machine_, budget_);
+      if (all[i].decide != policies::Keep) programs[i] = all[i].decide(graph_, machine_, budget_);
     });
-    return decisions;
+    return programs;
   }
 
-  /// Similar strategies such as vdnn_all and vdnn_all_fast can return the same decision; it is
+  /// Similar strategies such as vdnn_all and vdnn_all_fast can return the same program; it is
   /// tried once.
-  void ConsiderOther(const Result<Decision>& decision) {
-    if (!decision.ok() || IsSame(decision.value(), other_)) return;
-    other_ = decision.value();
-    other_.host_bytes = HostBytes(budget_);
-    if (const double seconds = Consider(other_); fits_ && seconds > kNear * best_seconds_) return;
-    Decision as_it_is = other_;
-    if (const Result<Lifetimes> lives = FindLifetimes(graph_, as_it_is); lives.ok())
-      Take(as_it_is, Pack(&as_it_is, lives.value(), 0, false));
-  }
-
-  static bool IsSame(const Decision& a, const Decision& b) {
-    return a.runs == b.runs && a.tensors == b.tensors;
+  void ConsiderOther(const Result<Program>& program) {
+    if (!program.ok() || program.value() == other_) return;
+    other_ = program.value();
+    if (const double seconds = Consider(other_); fits_ && seconds > kNear * best_->seconds) return;
+    if (const Result<Lifetimes> lives = FindLifetimes(graph_, other_, host_bytes_); lives.ok())
+      Take(Pack(other_, lives.value(), 0, false));
   }
 
   /// Capacities from all that is ever live down to half of the largest working set (a plan that
   /// does not fill its capacity is easier to pack). They are the same for every budget.
   std::vector<int64_t> Capacities(int count) const {
-    const Decision all_there = policies::InSmallestVariants(graph_);
+    const Program all_there = policies::InSmallestVariants(graph_);
     const Result<Lifetimes> lives = FindLifetimes(graph_, all_there);
     if (!lives.ok()) return {};
     const auto most =
@@ -218,8 +210,8 @@ class Search {
     bool all_presets = options_.presets;
     for (const int64_t capacity : Capacities(capacities)) {
       if (capacity > most) continue;
-      const double before = fits_ ? best_seconds_ : kNever;
-      const int64_t least_before = best_ ? best_bytes_ : kUnlimited;
+      const double before = fits_ ? best_->seconds : kNever;
+      const int64_t least_before = best_ ? bytes() : kUnlimited;
       for (size_t i = 0; i < kPresets.size(); ++i) {
         if ((all_presets || i == kOnlyPreset) && left-- > 0) ConsiderPreset(i, capacity);
       }
@@ -230,7 +222,7 @@ class Search {
         most = LessCapacity(capacity, least_before);
         continue;
       }
-      in_vain = !fits_ || best_seconds_ < before ? 0 : in_vain + 1;
+      in_vain = !fits_ || best_->seconds < before ? 0 : in_vain + 1;
       if (in_vain == kPatience) return;
     }
   }
@@ -239,9 +231,9 @@ class Search {
   /// of them exceeds the budget, or half if the greedy search gave up on all of them.
   /// `least_before`: the fewest packed bytes of all candidates before these.
   int64_t LessCapacity(int64_t capacity, int64_t least_before) const {
-    if (!best_ || best_bytes_ >= least_before) return capacity / 2;
+    if (!best_ || bytes() >= least_before) return capacity / 2;
     return static_cast<int64_t>(static_cast<double>(capacity) * static_cast<double>(available_) /
-                                static_cast<double>(best_bytes_));
+                                static_cast<double>(bytes()));
   }
 
   void ConsiderPreset(size_t preset, int64_t capacity) {
@@ -249,14 +241,14 @@ class Search {
     policy.rematerialize = policy.rematerialize && options_.rematerialization;
     policy.link_clock = options_.link_clock;
     const Start& start = StartIn(any_variant ? capacity : 0);
-    const auto evicted = EvictGreedily(graph_, machine_, start, capacity, policy);
+    auto evicted = EvictGreedily(graph_, machine_, start, capacity, policy);
     if (!evicted) return;
-    Residency residency = ResidencyOf(graph_, *evicted);
-    auto decision = LowerInTime(graph_, machine_, residency, state_ + capacity);
-    if (!decision) return;
-    const double seconds = Consider(std::move(*decision));
+    Draft draft = MakeDraft(graph_, std::move(*evicted));
+    auto program = LowerInTime(graph_, machine_, draft, state_ + capacity);
+    if (!program) return;
+    const double seconds = Consider(std::move(*program));
     Fastest& fastest = fastest_[preset];
-    if (seconds < fastest.seconds) fastest = {seconds, std::move(residency)};
+    if (seconds < fastest.seconds) fastest = {seconds, std::move(draft)};
   }
 
   /// The Start of candidates whose variants take at most `variants` bytes.
@@ -264,109 +256,109 @@ class Search {
     const auto [start, is_new] = starts_.try_emplace(variants);
     if (is_new) {
       start->second = InFrugalVariants(graph_, variants);
-      Decision& decision = start->second.decision;
-      for (size_t t = 0; t < homes_.size(); ++t) decision.tensors[t].home = homes_[t];
-      decision.host_bytes = HostBytes(budget_);
+      Program& program = start->second.program;
+      for (size_t t = 0; t < homes_.size(); ++t) program.tensors[t].home = homes_[t];
     }
     return start->second;
   }
 
-  /// Searches from the best decision so far and from the fastest residency of each preset.
+  /// Searches from the best program so far and from the fastest draft of each preset.
   void SearchLocally() {
     const int64_t steps = std::min(Most(kStepWork), kStepsPerOp * OpCount());
     if (!options_.local_search || !fits_ || steps < kFewestSteps) return;
-    std::vector<Residency> starts;
-    const bool some_whole = std::any_of(best_->tensors.begin(), best_->tensors.end(),
-                                        [](const TensorDecision& t) { return t.whole; });
-    if (!some_whole) starts.push_back(ResidencyOf(graph_, *best_));
+    std::vector<Draft> starts;
+    const std::vector<TensorProgram>& tensors = best_->program.tensors;
+    const bool some_whole =
+        std::any_of(tensors.begin(), tensors.end(), [](const TensorProgram& t) { return t.whole; });
+    if (!some_whole) starts.push_back(MakeDraft(graph_, best_->program));
     for (const Fastest& fastest : fastest_) {
-      if (std::isfinite(fastest.seconds)) starts.push_back(fastest.residency);
+      if (std::isfinite(fastest.seconds)) starts.push_back(fastest.draft);
     }
-    auto found = Refine(graph_, machine_, available_, starts, steps, best_seconds_, options_);
-    if (found) {
-      const Result<Lifetimes> lives = FindLifetimes(graph_, *found);
-      if (lives.ok()) Take(*found, Pack(&*found, lives.value(), available_));
-    }
-    ConsiderFaster(Decision(*best_));
+    const Room room{available_, host_bytes_};
+    auto found = Refine(graph_, machine_, room, starts, steps, best_->seconds, options_);
+    if (found) Take(std::move(*found));
+    ConsiderFaster(Program(best_->program));
   }
 
   int64_t OpCount() const { return static_cast<int64_t>(graph_.ops.size()); }
   int64_t Most(int64_t work) const { return work / ((OpCount() + 1) * (OpCount() + 1)); }
 
-  /// Tries the decision and returns its estimated seconds; kNever if it is of no use.
-  double Consider(Decision decision) {
-    ConsiderFaster(decision);
-    return Try(std::move(decision));
+  /// Tries the program and returns its estimated seconds; kNever if it is of no use.
+  double Consider(Program program) {
+    ConsiderFaster(program);
+    return Try(std::move(program));
   }
 
-  void ConsiderFaster(const Decision& decision) {
-    if (std::optional<Decision> faster = cost::FasterAtSameSize(graph_, machine_, decision))
+  void ConsiderFaster(const Program& program) {
+    if (std::optional<Program> faster = cost::FasterAtSameSize(graph_, machine_, program))
       Try(std::move(*faster));
   }
 
-  double Try(Decision decision) {
-    const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
+  double Try(Program program) {
+    const Result<Lifetimes> lives = FindLifetimes(graph_, program, host_bytes_);
     if (!lives.ok()) {
-      Take(decision, {});
+      Plan impossible;
+      impossible.device_bytes = kUnlimited;
+      Take({std::move(program), {}, std::move(impossible), kNever});
       return kNever;
     }
     // No packing needs fewer than `peak` bytes.
-    const int64_t peak = cost::PeakLiveBytes(lives.value(), decision.runs.size());
-    if (peak > available_ && best_ && (fits_ || peak >= best_bytes_)) return kNever;
+    const int64_t peak = cost::PeakLiveBytes(lives.value(), program.runs.size());
+    if (peak > available_ && best_ && (fits_ || peak >= bytes())) return kNever;
     if (fits_ &&
-        cost::RunStarts(graph_, machine_, decision.runs).back() * (1 - kRounding) > best_seconds_)
+        cost::RunStarts(graph_, machine_, program.runs).back() * (1 - kRounding) > best_->seconds)
       return kNever;
     double seconds = kNever;
     if (peak <= available_)
-      seconds = Estimate(graph_, machine_, available_, lives.value(), decision).seconds;
-    if (fits_ && seconds >= best_seconds_) return seconds;  // packing takes the longest
-    const Packed packed = PackToGoal(&decision, lives.value(), peak);
-    Take(decision, packed);
-    return packed.bytes <= available_ ? seconds : kNever;
+      seconds = Estimate(graph_, machine_, available_, lives.value(), program).seconds;
+    if (fits_ && seconds >= best_->seconds) return seconds;  // packing takes the longest
+    Packed packed = Pack(std::move(program), lives.value(), EnoughBytes(peak), true);
+    if (packed.plan.device_bytes > available_) seconds = kNever;
+    Take(std::move(packed));
+    return seconds;
   }
 
-  /// Packs into the budget or, while looking for the smallest budget, into hardly more than the
-  /// peak.
-  Packed PackToGoal(Decision* decision, const Lifetimes& lives, int64_t peak) const {
-    if (peak <= available_) return Pack(decision, lives, available_);
-    if (peak > goal_) return Pack(decision, lives, kUnlimited);
-    return Pack(decision, lives, peak + (peak - state_) / kTight);
+  /// The bytes into which a program with this peak is packed: the budget or, while looking for the
+  /// smallest budget, hardly more than the peak.
+  int64_t EnoughBytes(int64_t peak) const {
+    if (peak <= available_) return available_;
+    return peak > goal_ ? kUnlimited : peak + (peak - state_) / kTight;
   }
 
-  /// Packs the best decision without moves, which may take still fewer bytes.
+  /// Packs the best program without moves, which may take still fewer bytes.
   void PackTightest() {
-    Decision decision = *best_;
-    const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
-    if (lives.ok()) Take(decision, Pack(&decision, lives.value(), 0, false));
+    const Program program = best_->program;
+    const Result<Lifetimes> lives = FindLifetimes(graph_, program, host_bytes_);
+    if (lives.ok()) Take(Pack(program, lives.value(), 0, false));
   }
 
-  Packed Pack(Decision* decision, const Lifetimes& lives, int64_t enough,
-              bool may_move = true) const {
-    decision->enough_bytes = enough;
-    decision->may_move = may_move;
-    Plan plan = schedule::PackSteps(graph_, *decision, lives);
-    Packed packed{plan.device_bytes, FitsOffDevice(plan, budget_)};
-    if (packed.bytes > available_) return packed;  // how fast it is does not matter
-    schedule::AddWaits(graph_, &plan);
-    packed.seconds = Simulate(graph_, plan, machine_).seconds;
+  Packed Pack(Program program, const Lifetimes& lives, int64_t enough, bool may_move) const {
+    Packed packed{std::move(program),
+                  {.enough_bytes = enough, .host_bytes = host_bytes_, .may_move = may_move},
+                  {},
+                  kNever};
+    packed.plan = schedule::PackSteps(graph_, packed.program, lives, packed.options);
+    if (packed.plan.device_bytes > available_) return packed;  // how fast it is does not matter
+    schedule::AddWaits(graph_, &packed.plan);
+    packed.seconds = Simulate(graph_, packed.plan, machine_).seconds;
     return packed;
   }
 
-  /// Takes the decision if it is faster than the best so far and fits; while none fits, if it
+  /// Takes the program if it is faster than the best so far and fits; while none fits, if it
   /// needs fewer bytes.
-  void Take(const Decision& decision, const Packed& packed) {
-    const bool fits = packed.bytes <= available_ && packed.fits_off_device;
-    if (fits && fits_ && packed.seconds >= best_seconds_) return;
-    if (!fits && (fits_ || (best_ && packed.bytes >= best_bytes_))) return;
-    best_ = decision;
-    best_bytes_ = packed.bytes;
-    best_seconds_ = packed.seconds;
+  void Take(Packed packed) {
+    const int64_t needed = packed.plan.device_bytes;
+    const bool fits = needed <= available_ && FitsOffDevice(packed.plan, budget_);
+    if (fits && fits_ && packed.seconds >= best_->seconds) return;
+    if (!fits && (fits_ || (best_ && needed >= bytes()))) return;
+    best_ = std::move(packed);
     fits_ = fits;
   }
 
   const Graph& graph_;
   const Machine& machine_;
   const Budget budget_;
+  const int64_t host_bytes_;
   const SearchOptions options_;
   const int64_t available_;
   int64_t goal_ = 0;  ///< bytes that packing aims for while looking for the smallest budget
@@ -376,21 +368,19 @@ class Search {
   const Homes homes_;
   const int64_t parts_;
   bool keeps_all_ = false;  ///< everything stays where it is
-  std::optional<Decision> best_;
-  Decision other_;                   ///< decision of the other strategy that was tried last
+  std::optional<Packed> best_;
+  Program other_;                    ///< program of the other strategy that was tried last
   std::map<int64_t, Start> starts_;  ///< see StartIn
   std::array<Fastest, kPresets.size()> fastest_;
-  bool fits_ = false;
-  int64_t best_bytes_ = 0;
-  double best_seconds_ = 0;
+  bool fits_ = false;  ///< the best one fits
 };
 
-/// Returns the fastest decision that fits among those with several choices of the state that is at
+/// Returns the fastest program that fits among those with several choices of the state that is at
 /// home off the device; nothing if none fits.
-std::optional<Decision> SearchHomes(const Graph& graph, const Machine& machine,
-                                    const Budget& budget, const SearchOptions& options) {
+std::optional<schedule::Choice> SearchHomes(const Graph& graph, const Machine& machine,
+                                            const Budget& budget, const SearchOptions& options) {
   const std::vector<Homes> choices =
-      ChooseHomes(graph, budget.device - budget.reserved, HostBytes(budget));
+      ChooseHomes(graph, budget.device - budget.reserved, pack::HostBytes(budget));
   std::optional<Search> best;
   for (const Homes& homes : choices) {
     Search search(graph, machine, budget, homes, options, std::ssize(choices));
@@ -405,11 +395,12 @@ std::optional<Decision> SearchHomes(const Graph& graph, const Machine& machine,
 
 }  // namespace
 
-Result<Decision> Auto(const Graph& graph, const Machine& device, const Budget& budget,
-                      const SearchOptions& options) {
+Result<schedule::Choice> Auto(const Graph& graph, const Machine& device, const Budget& budget,
+                              const SearchOptions& options) {
   const Machine machine = budget.host == 0 ? OffloadRates(device, budget) : device;
   const int64_t available = budget.device - budget.reserved;
-  const Homes on_device = cost::AllOnDevice(graph), away = cost::AllAway(graph, HostBytes(budget));
+  const Homes on_device = cost::AllOnDevice(graph),
+              away = cost::AllAway(graph, pack::HostBytes(budget));
   const int64_t floor = cost::FloorBytes(graph, on_device);
   const bool offload = budget.offload_state && cost::FloorBytes(graph, away) < floor;
   const bool roomy = static_cast<double>(available) >= kTightBudget * static_cast<double>(floor);
@@ -418,7 +409,7 @@ Result<Decision> Auto(const Graph& graph, const Machine& device, const Budget& b
   }
   if (available >= floor) {
     Search search(graph, machine, budget, on_device, options);
-    Result<Decision> found = search.Run();
+    Result<schedule::Choice> found = search.Run();
     if (search.fits()) return found;
   }
   if (offload && roomy) {
@@ -429,7 +420,7 @@ Result<Decision> Auto(const Graph& graph, const Machine& device, const Budget& b
   const Budget least{.device = 0, .host = budget.host, .spill = budget.spill};
   if (offload) {
     Search search(graph, machine, least, away, options);
-    Result<Decision> found = search.Run();
+    Result<schedule::Choice> found = search.Run();
     if (found.ok() && search.bytes() <= floor) return found;
   }
   return Search(graph, machine, least, on_device, options).Run();

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "layrub/placement/cost/timeline.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/ir/short_list.hpp"
 #include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/search/frugal_variants.hpp"
@@ -41,7 +41,6 @@ struct TensorState {
   int32_t level = 0;      ///< depth of the innermost of these
   RunId last = kNone;     ///< last run that used it
   RunId release = kNone;  ///< run after which it was evicted
-  ShortList<Eviction> evictions{};
 };
 
 /// The tensors on a device with `capacity` bytes. If bytes are missing, evicts the tensor whose

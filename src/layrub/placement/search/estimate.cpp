@@ -18,11 +18,11 @@ struct Trace {
   Timeline timeline;
 };
 
-/// Simulates `decision` as if tensors lay in pages. Returns nothing if more than `bytes` live at
+/// Simulates `program` as if tensors lay in pages. Returns nothing if more than `bytes` live at
 /// some moment.
 std::optional<Trace> RunPaged(const Graph& graph, const Machine& machine, int64_t bytes,
-                              const Lifetimes& lives, const Decision& decision) {
-  Trace trace{schedule::StepsOf(graph, decision, lives), {}};
+                              const Lifetimes& lives, const Program& program) {
+  Trace trace{schedule::StepsOf(graph, program, lives), {}};
   if (!schedule::AddPagedWaits(graph, bytes, &trace.plan)) return std::nullopt;
   trace.timeline = Simulate(graph, trace.plan, machine);
   return trace;
@@ -31,25 +31,25 @@ std::optional<Trace> RunPaged(const Graph& graph, const Machine& machine, int64_
 }  // namespace
 
 Outcome Estimate(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
-                 const Decision& decision) {
-  const std::optional<Trace> paged = RunPaged(graph, machine, bytes, lives, decision);
+                 const Program& program) {
+  const std::optional<Trace> paged = RunPaged(graph, machine, bytes, lives, program);
   if (!paged) return {};
   return {paged->timeline.seconds, ReturnsByTensor(graph, paged->plan, paged->timeline)};
 }
 
-double PackTimed(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
-                 double most_seconds, Decision* decision) {
-  decision->timings = {};
-  const std::optional<Trace> paged = RunPaged(graph, machine, bytes, lives, *decision);
-  if (!paged || paged->timeline.seconds > most_seconds) return kNever;
-  decision->timings = {schedule::TimingsOf(graph, paged->plan, paged->timeline, lives.blocks),
-                       2 / machine.memory_bandwidth, machine.latency};
-  decision->enough_bytes = bytes;
-  decision->may_move = true;
-  Plan packed = schedule::PackSteps(graph, *decision, lives);
-  if (packed.device_bytes > bytes) return kNever;
-  schedule::AddWaits(graph, &packed);
-  return Simulate(graph, packed, machine).seconds;
+Packed PackTimed(const Graph& graph, const Machine& machine, const Room& room,
+                 const Lifetimes& lives, Program program, double most_seconds) {
+  Packed packed{std::move(program), {}, {}, kNever};
+  const std::optional<Trace> paged = RunPaged(graph, machine, room.device, lives, packed.program);
+  if (!paged || paged->timeline.seconds > most_seconds) return packed;
+  packed.options = {.enough_bytes = room.device, .host_bytes = room.host, .may_move = true};
+  packed.options.timings = {schedule::TimingsOf(graph, paged->plan, paged->timeline, lives.blocks),
+                            2 / machine.memory_bandwidth, machine.latency};
+  packed.plan = schedule::PackSteps(graph, packed.program, lives, packed.options);
+  if (packed.plan.device_bytes > room.device) return packed;
+  schedule::AddWaits(graph, &packed.plan);
+  packed.seconds = Simulate(graph, packed.plan, machine).seconds;
+  return packed;
 }
 
 }  // namespace layrub::placement::search

@@ -6,27 +6,43 @@
 
 #include "layrub/placement/cost/machine.hpp"
 #include "layrub/placement/cost/timeline.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/ir/plan.hpp"
+#include "layrub/placement/ir/program.hpp"
+#include "layrub/placement/pack/options.hpp"
 
 namespace layrub::placement::search {
 
-/// Predicted cost of a decision.
+/// Predicted cost of a program.
 struct Outcome {
   double seconds = kNever;      ///< kNever: it does not fit
   std::vector<double> returns;  ///< see ReturnsByTensor
 };
 
-/// Estimates `decision` as if it were packed into `bytes`. `lives` are its lifetimes.
+/// Estimates `program` as if it were packed into `bytes`. `lives` are its lifetimes.
 Outcome Estimate(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
-                 const Decision& decision);
+                 const Program& program);
 
-/// Packs `decision` into `bytes` so that little waits for earlier users of its bytes, and returns
-/// the simulated seconds. Sets timings, enough_bytes and may_move of the decision. Returns kNever
-/// if it cannot be packed, or, without packing it, if its estimate already exceeds `most_seconds`.
-double PackTimed(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
-                 double most_seconds, Decision* decision);
+/// The bytes into which a program is packed.
+struct Room {
+  int64_t device = 0;
+  int64_t host = kUnlimitedHost;
+};
+
+/// A program with its plan.
+struct Packed {
+  Program program;
+  pack::Options options;
+  Plan plan;
+  double seconds = kNever;  ///< simulated; kNever: it does not fit
+};
+
+/// Packs `program`, whose lifetimes are `lives`, into `room` so that little waits for earlier users
+/// of its bytes. The result takes kNever if it cannot be packed. It has no plan if its estimate
+/// already exceeds `most_seconds`.
+Packed PackTimed(const Graph& graph, const Machine& machine, const Room& room,
+                 const Lifetimes& lives, Program program, double most_seconds);
 
 }  // namespace layrub::placement::search
 

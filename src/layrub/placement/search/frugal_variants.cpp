@@ -50,7 +50,7 @@ int64_t WorkingSet(const Graph& graph, const Makers& makers, const Variant& vari
 }  // namespace
 
 Start InFrugalVariants(const Graph& graph, int64_t most) {
-  Decision decision = DefaultDecision(graph);
+  Program program = DefaultProgram(graph);
   Makers makers = FindMakers(graph);
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
     const std::vector<Variant>& variants = graph.ops[o].variants;
@@ -66,13 +66,13 @@ Start InFrugalVariants(const Graph& graph, int64_t most) {
     const auto best =
         std::min_element(variants.begin(), variants.end(),
                          [&](const Variant& a, const Variant& b) { return cost(a) < cost(b); });
-    decision.runs[o].variant = static_cast<int32_t>(best - variants.begin());
-    decision.runs[o].algorithm = SmallestAlgorithm(graph, *best);
+    program.runs[o].variant = static_cast<int32_t>(best - variants.begin());
+    program.runs[o].algorithm = SmallestAlgorithm(graph, *best);
     for (const TensorId t : best->reads) makers.needed[t] = true;
   }
-  UseLists uses = FindUses(graph, decision.runs);
-  std::vector<OpId> producers = policies::ProducersOfUnkept(graph, decision.runs);
-  return {std::move(decision), std::move(uses), std::move(producers)};
+  UseLists uses = FindUses(graph, program.runs);
+  std::vector<OpId> producers = policies::ProducersOfUnkept(graph, program.runs);
+  return {std::move(program), std::move(uses), std::move(producers)};
 }
 
 }  // namespace layrub::placement::search

@@ -4,21 +4,21 @@
 #include <cstdint>
 #include <vector>
 
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/ir/uses.hpp"
 
 namespace layrub::placement::search {
 
-/// The decision from which candidates start, which chooses variants and algorithms, and what
+/// The program from which candidates start, which chooses variants and algorithms, and what
 /// follows from it.
 struct Start {
-  Decision decision;
+  Program program;
   UseLists uses;
   std::vector<OpId> producers;  ///< see ProducersOfUnkept
 };
 
-/// DefaultDecision with each operation in the variant for which forward keeps the fewest additional
+/// DefaultProgram with each operation in the variant for which forward keeps the fewest additional
 /// bytes for backward, among the variants that take at most `most` bytes themselves; if there is
 /// none, in the smallest variant. If a variant reads tensors that its forward saves for it, the
 /// bytes of that forward count, too.

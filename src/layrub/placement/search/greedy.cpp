@@ -24,12 +24,12 @@ class Runner {
       : graph_(graph),
         costs_(graph, machine, start),
         policy_(policy),
-        start_(start.decision),
-        originals_(start.decision.runs),
+        originals_(start.program.runs),
         producers_(start.producers),
         clock_(machine, capacity),
         device_(graph, start, costs_, clock_, capacity, policy),
-        visited_(graph.ops.size()) {}
+        visited_(graph.ops.size()),
+        program_{{}, start.program.tensors} {}
 
   /// Returns false if it gave up.
   bool RunAll() {
@@ -40,25 +40,23 @@ class Runner {
     return true;
   }
 
-  void Store(Decision* decision) {
-    decision->runs = std::move(runs_);
-    decision->host_bytes = start_.host_bytes;
+  /// The program once all has run.
+  Program Take() {
     for (size_t t = 0; t < graph_.tensors.size(); ++t) {
-      TensorState& state = device_[static_cast<TensorId>(t)];
-      TensorDecision& stored = decision->tensors[t];
-      stored.evictions = std::move(state.evictions);
-      stored.home = start_.tensors[t].home;
       const Tensor& tensor = graph_.tensors[t];
+      TensorProgram& result = program_.tensors[t];
+      const TensorState& state = device_[static_cast<TensorId>(t)];
       const bool leaves =
-          tensor.is_state() ? stored.home == StateHome::kAway : tensor.keep && !state.resident;
+          tensor.is_state() ? result.home == StateHome::kAway : tensor.keep && !state.resident;
       if (leaves && state.last != kNone)
-        stored.evictions.push_back(ToTheEnd({state.last, false, false}, decision->runs));
+        result.evictions.push_back(ToTheEnd({state.last, false, false}, program_.runs));
     }
+    return std::move(program_);
   }
 
  private:
   const Variant& VariantOf(OpId o) const { return costs_.VariantOf(o); }
-  RunId Count() const { return static_cast<RunId>(runs_.size()); }
+  RunId Count() const { return static_cast<RunId>(program_.runs.size()); }
   double CopySeconds(TensorId t) const {
     return policy_.link_clock ? clock_.Wait(EvictedOf(t)) : device_.LinkSeconds(t);
   }
@@ -68,7 +66,8 @@ class Runner {
   }
 
   bool Execute(OpId o, bool again) {
-    if (device_.depth == kDeepest || runs_.size() > kMostRuns * graph_.ops.size()) return false;
+    if (device_.depth == kDeepest || program_.runs.size() > kMostRuns * graph_.ops.size())
+      return false;
     if (device_.gave_up()) return false;
     ++device_.depth;
     Tensors reads;
@@ -180,7 +179,7 @@ class Runner {
     EndEvictions(outputs);
     for (const AliasPair& pair : aliases) device_.TakeOver(pair);
     clock_.Run(costs_.Seconds(o), device_.held() + costs_.Workspace(o));
-    runs_.push_back(std::move(run));
+    program_.runs.push_back(std::move(run));
     for (const TensorId t : operands_) {
       TensorState& state = device_[t];
       if (!again && Has(variant.writes, t)) state.copied = false;
@@ -222,45 +221,44 @@ class Runner {
     for (const TensorId t : operands_) {
       TensorState& state = device_[t];
       if (!state.fetched) continue;
-      state.evictions.push_back({state.last, state.last, Count(), Count(), false});
+      AddEviction(t, false);
       state.fetched = false;
       state.copied = true;
     }
     for (const TensorId t : outputs) {
-      TensorState& state = device_[t];
-      if (state.last != kNone || graph_.tensors[t].is_state()) {
-        state.evictions.push_back({state.last, state.last, Count(), Count(), true});
-      }
+      const TensorState& state = device_[t];
+      if (state.last != kNone || graph_.tensors[t].is_state()) AddEviction(t, true);
       device_.Enter(t);
     }
+  }
+
+  /// Notes that the current run ends an eviction of `t`.
+  void AddEviction(TensorId t, bool dropped) {
+    const RunId last = device_[t].last;
+    program_.tensors[t].evictions.push_back({last, last, Count(), Count(), dropped});
   }
 
   const Graph& graph_;
   const RunCosts costs_;
   const GreedyPolicy& policy_;
-  const Decision& start_;
   const std::vector<Run>& originals_;
   const std::vector<OpId>& producers_;  ///< by tensor
   LinkClock clock_;
   DeviceState device_;
   std::vector<int64_t>
-      visited_;  ///< by operation: the stamp of the RecomputeSeconds that last counted it
-  std::vector<Run> runs_;
+      visited_;       ///< by operation: the stamp of the RecomputeSeconds that last counted it
+  Program program_;   ///< so far
   Tensors operands_;  ///< of the run at hand
   int64_t stamp_ = 0;
 };
 
 }  // namespace
 
-std::optional<Decision> EvictGreedily(const Graph& graph, const Machine& machine,
-                                      const Start& start, int64_t capacity,
-                                      const GreedyPolicy& policy) {
+std::optional<Program> EvictGreedily(const Graph& graph, const Machine& machine, const Start& start,
+                                     int64_t capacity, const GreedyPolicy& policy) {
   Runner runner(graph, machine, start, capacity, policy);
   if (!runner.RunAll()) return std::nullopt;
-  Decision decision;
-  decision.tensors.resize(graph.tensors.size());
-  runner.Store(&decision);
-  return decision;
+  return runner.Take();
 }
 
 }  // namespace layrub::placement::search

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "layrub/placement/cost/machine.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/search/frugal_variants.hpp"
 
 namespace layrub::placement::search {
@@ -31,14 +31,13 @@ struct GreedyPolicy {
 /// laid on an operand that is needed later, if that has a copy. A tensor that only recomputations
 /// need is given up once all other operations are done with it.
 ///
-/// The decision says which tensors are evicted when, but issues no copy early (see LowerInTime).
+/// The program says which tensors are evicted when, but issues no copy early (see LowerInTime).
 /// Source: Kirisame et al., "Dynamic Tensor Rematerialization" (ICLR 2021), sections 2 and 4. In
 /// contrast to the paper, the future is known, and copies are a second way back.
 ///
 /// Returns nothing if too much would be recomputed or the search takes too long.
-std::optional<Decision> EvictGreedily(const Graph& graph, const Machine& machine,
-                                      const Start& start, int64_t capacity,
-                                      const GreedyPolicy& policy);
+std::optional<Program> EvictGreedily(const Graph& graph, const Machine& machine, const Start& start,
+                                     int64_t capacity, const GreedyPolicy& policy);
 
 }  // namespace layrub::placement::search
 

@@ -1,7 +1,6 @@
 #include "layrub/placement/search/local_search.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <numeric>
 #include <span>
@@ -34,30 +33,26 @@ int64_t LatencyBytes(const Machine& machine, double latencies) {
   return Aligned(static_cast<int64_t>(latencies * machine.latency * machine.link_up));
 }
 
-/// A partial eviction of a tensor.
+/// An eviction that may be partial.
 struct Part {
   TensorId tensor = kNone;
   Eviction* eviction = nullptr;
-  bool barely = false;
 };
 
 /// The partial evictions in the order in which they keep bytes: a part that stays for a short time
 /// leaves more bytes to others.
-std::vector<Part> PartsOf(const Graph& graph, const Residency& residency, Decision* decision) {
+std::vector<Part> PartsOf(const Graph& graph, Program* program) {
   std::vector<Part> parts;
-  for (size_t t = 0; t < residency.evictions.size(); ++t) {
-    if (graph.tensors[t].is_state()) continue;
-    Eviction* next = decision->tensors[t].evictions.begin();
-    for (size_t i = 0; i + 1 < residency.evictions[t].size(); ++i) {
-      const EvictionKind away = residency.evictions[t][i];
-      if (away == kNotEvicted) continue;
-      Eviction* eviction = next++;
-      if (LeavesInPart(away) && !eviction->dropped && !graph.tensors[t].keep)
-        parts.push_back({static_cast<TensorId>(t), eviction, away == kBarelyEvicted});
+  for (size_t t = 0; t < program->tensors.size(); ++t) {
+    if (graph.tensors[t].is_state() || graph.tensors[t].keep) continue;
+    for (Eviction& eviction : program->tensors[t].evictions) {
+      if (eviction.leaves != Leaves::kAll && !eviction.dropped)
+        parts.push_back({static_cast<TensorId>(t), &eviction});
     }
   }
   const auto rank = [](const Part& part) {
-    return std::tuple(!part.barely, part.eviction->before - part.eviction->after);
+    return std::tuple(part.eviction->leaves != Leaves::kBarely,
+                      part.eviction->before - part.eviction->after);
   };
   std::stable_sort(parts.begin(), parts.end(),
                    [&](const Part& a, const Part& b) { return rank(a) < rank(b); });
@@ -66,11 +61,11 @@ std::vector<Part> PartsOf(const Graph& graph, const Residency& residency, Decisi
 
 /// A partly evicted tensor keeps as many bytes on the device as fit during the whole eviction.
 /// Returns false if no tensor keeps any.
-bool KeepParts(const Graph& graph, const Machine& machine, const Residency& residency,
-               int64_t capacity, std::vector<int64_t>* loads, Decision* decision) {
+bool KeepParts(const Graph& graph, const Machine& machine, int64_t capacity,
+               std::vector<int64_t>* loads, Program* program) {
   const int64_t unit = std::max(kAlignment, LatencyBytes(machine, kUnitLatencies));
   bool some = false;
-  for (const Part& part : PartsOf(graph, residency, decision)) {
+  for (const Part& part : PartsOf(graph, program)) {
     const auto first = loads->begin() + part.eviction->after + 1;
     const auto last = loads->begin() + part.eviction->before;
     if (first == last) continue;
@@ -83,16 +78,21 @@ bool KeepParts(const Graph& graph, const Machine& machine, const Residency& resi
   return some;
 }
 
-/// Chooses parts and times of copies of `decision`, the lowered `residency`. `lives` and `loads`
-/// are those of `decision`.
-void TimeCopies(const Graph& graph, const Machine& machine, const Residency& residency,
-                int64_t capacity, std::vector<int64_t> loads, Lifetimes* lives,
-                Decision* decision) {
-  if (KeepParts(graph, machine, residency, capacity, &loads, decision))
-    *lives = FindLifetimes(graph, *decision, residency.uses).value();
-  HoldSaves(graph, machine, capacity, residency.uses, *lives, &loads, decision);
-  FetchEarly(graph, machine, capacity, loads, decision);
-  Retime(*decision, lives);
+/// Chooses parts and times of copies of `program`, a lowered draft with these uses. `lives` and
+/// `loads` are those of `program`.
+void TimeCopies(const Graph& graph, const Machine& machine, int64_t capacity, const UseLists& uses,
+                int64_t host_bytes, std::vector<int64_t> loads, Lifetimes* lives,
+                Program* program) {
+  if (KeepParts(graph, machine, capacity, &loads, program))
+    *lives = FindLifetimes(graph, *program, uses, host_bytes).value();
+  HoldSaves(graph, machine, capacity, *lives, &loads, program);
+  FetchEarly(graph, machine, capacity, loads, program);
+  Retime(*program, lives);
+}
+
+/// Whether the eviction lies between two uses.
+bool ComesBack(const Eviction& eviction, const Program& program) {
+  return eviction.after != kNone && eviction.before < static_cast<RunId>(program.runs.size());
 }
 
 /// The first index at which the sum of `values` so far exceeds `part` of the whole.
@@ -104,46 +104,45 @@ size_t Choose(std::vector<double> values, double part) {
 
 }  // namespace
 
-std::optional<Decision> LowerInTime(const Graph& graph, const Machine& machine,
-                                    const Residency& residency, int64_t capacity) {
-  Decision decision = Lower(graph, residency);
-  Result<Lifetimes> lives = FindLifetimes(graph, decision);
+std::optional<Program> LowerInTime(const Graph& graph, const Machine& machine, const Draft& draft,
+                                   int64_t capacity) {
+  Program program = Lower(graph, draft);
+  Result<Lifetimes> lives = FindLifetimes(graph, program);
   if (!lives.ok()) return std::nullopt;
-  std::vector<int64_t> loads = cost::LiveBytes(lives.value(), decision.runs.size());
-  TimeCopies(graph, machine, residency, capacity, std::move(loads), &lives.value(), &decision);
-  return decision;
+  std::vector<int64_t> loads = cost::LiveBytes(lives.value(), program.runs.size());
+  TimeCopies(graph, machine, capacity, draft.uses, kUnlimitedHost, std::move(loads), &lives.value(),
+             &program);
+  return program;
 }
 
-bool LocalSearch::Start(Residency residency, int64_t capacity, uint32_t seed) {
+bool LocalSearch::Start(Draft draft, int64_t capacity, uint32_t seed) {
   capacity_ = capacity;
   random_.seed(seed);
   std::vector<Run> originals;
-  std::copy_if(residency.runs.begin(), residency.runs.end(), std::back_inserter(originals),
+  std::copy_if(draft.program.runs.begin(), draft.program.runs.end(), std::back_inserter(originals),
                [](const Run& run) { return !run.recompute; });
   producers_ = policies::ProducersOfUnkept(graph_, originals);
-  Decision decision;
-  Lifetimes lives;
-  if (!Fit(&residency, {}, kMostLeaveAtStart, &decision, &lives)) return false;
-  Outcome outcome = judge_(lives, decision);
-  at_ = {std::move(residency), std::move(decision), std::move(outcome)};
+  std::optional<Lowered> lowered = Fit({}, kMostLeaveAtStart, &draft);
+  if (!lowered) return false;
+  Outcome outcome = judge_(lowered->lives, lowered->program);
+  at_ = {std::move(draft), std::move(lowered->program), std::move(outcome)};
   return true;
 }
 
 void LocalSearch::Go(int64_t steps) {
   for (; steps > 0; --steps) {
     std::vector<Pin> pins;
-    std::optional<Residency> residency = Change(&pins);
-    if (!residency) continue;
-    Decision decision;
-    Lifetimes lives;
-    if (!Fit(&*residency, pins, kMostLeave, &decision, &lives)) continue;
-    Outcome outcome = judge_(lives, decision);
+    std::optional<Draft> draft = Change(&pins);
+    if (!draft) continue;
+    std::optional<Lowered> lowered = Fit(pins, kMostLeave, &*draft);
+    if (!lowered) continue;
+    Outcome outcome = judge_(lowered->lives, lowered->program);
     if (outcome.seconds <= seconds())
-      at_ = {std::move(*residency), std::move(decision), std::move(outcome)};
+      at_ = {std::move(*draft), std::move(lowered->program), std::move(outcome)};
   }
 }
 
-bool LocalSearch::MayLeaveInPart(size_t t) const {
+bool LocalSearch::MayLeaveInPart(TensorId t) const {
   return parts_ && !graph_.tensors[t].is_state() &&
          graph_.tensors[t].bytes > LatencyBytes(machine_, kPartLatencies);
 }
@@ -152,149 +151,141 @@ double LocalSearch::Fraction() {
   return static_cast<double>(random_()) / (static_cast<double>(std::mt19937::max()) + 1);
 }
 
-/// One of the two kinds of eviction other than `away`.
-EvictionKind LocalSearch::AnotherEvictionKind(EvictionKind away) {
-  constexpr std::array<EvictionKind, 3> kWays{kEvicted, kPartlyEvicted, kBarelyEvicted};
-  const auto at = std::find(kWays.begin(), kWays.end(), away) - kWays.begin();
-  return kWays[(static_cast<size_t>(at) + 1 + random_() % 2) % kWays.size()];
+/// One of the two ways to leave other than `leaves`.
+Leaves LocalSearch::AnotherWay(Leaves leaves) {
+  return static_cast<Leaves>((static_cast<size_t>(leaves) + 1 + random_() % 2) % 3);
 }
 
-std::optional<Residency> LocalSearch::Change(std::vector<Pin>* pins) {
+std::optional<Draft> LocalSearch::Change(std::vector<Pin>* pins) {
   const std::vector<double>& returns = at_.outcome.returns;
   if (std::none_of(returns.begin(), returns.end(), [](double took) { return took > 0; }))
     return std::nullopt;
   const auto t = static_cast<TensorId>(Choose(returns, Fraction()));
-  const std::span<const EvictionKind> away = at_.residency.evictions[t];
-  std::vector<size_t> stretches;
-  for (size_t i = 0; i + 1 < away.size(); ++i) {
-    if (away[i]) stretches.push_back(i);
+  std::vector<Eviction> evictions;
+  for (const Eviction& eviction : at_.draft.program.tensors[t].evictions) {
+    if (ComesBack(eviction, at_.draft.program)) evictions.push_back(eviction);
   }
-  if (stretches.empty()) return std::nullopt;
-  const size_t i = stretches[random_() % stretches.size()];
-  if (IsDropped(at_.residency, t, i))
-    return RemoveRecomputation(at_.residency.uses[t][i + 1].run, Toss(), pins);
-  Residency residency = at_.residency;
+  if (evictions.empty()) return std::nullopt;
+  const Eviction eviction = evictions[random_() % evictions.size()];
+  if (eviction.dropped) return RemoveRecomputation(eviction.before, Toss(), pins);
   if (MayLeaveInPart(t) && random_() % 4 == 0) {
-    residency.evictions[t][i] = AnotherEvictionKind(away[i]);
-    return residency;
+    Draft draft = at_.draft;
+    for (Eviction& one : draft.program.tensors[t].evictions) {
+      if (one.after == eviction.after) one.leaves = AnotherWay(one.leaves);
+    }
+    return draft;
   }
-  if (Toss()) return Recompute(t, i);
-  residency.evictions[t][i] = kNotEvicted;
-  pins->push_back({t, residency.uses[t][i].run});
-  return residency;
+  if (Toss()) return Recompute(t, eviction);
+  Draft draft = at_.draft;
+  Keep(t, eviction.after, &draft);
+  pins->push_back({t, eviction.after});
+  return draft;
 }
 
 /// Removes the recomputation. If `stays`, its outputs stay on the device until then; otherwise they
 /// come from the host.
-Residency LocalSearch::RemoveRecomputation(RunId recomputation, bool stays,
-                                           std::vector<Pin>* pins) const {
-  Residency residency = at_.residency;
-  const Run& run = residency.runs[recomputation];
+Draft LocalSearch::RemoveRecomputation(RunId recomputation, bool stays,
+                                       std::vector<Pin>* pins) const {
+  Draft draft = at_.draft;
+  const Run& run = draft.program.runs[recomputation];
   for (const TensorId t : VariantOf(graph_, run).writes) {
-    for (size_t i = 1; stays && i < residency.evictions[t].size(); ++i) {
-      if (residency.uses[t][i].run != recomputation) continue;
-      residency.evictions[t][i - 1] = kNotEvicted;
-      pins->push_back({t, residency.uses[t][i - 1].run});
+    if (!stays || !MayEvict(graph_, draft, t)) continue;
+    const std::span<const Use> uses = draft.uses[t];
+    for (size_t i = 1; i < uses.size(); ++i) {
+      if (uses[i].run != recomputation) continue;
+      Keep(t, uses[i - 1].run, &draft);
+      pins->push_back({t, uses[i - 1].run});
     }
   }
   std::vector<RunId> numbers;
-  Residency less = WithoutRun(graph_, residency, recomputation, &numbers);
+  Draft less = WithoutRun(graph_, draft, recomputation, &numbers);
   for (Pin& pin : *pins) pin.after = numbers[pin.after];
   return less;
 }
 
 /// Recomputes `t` at the end of that eviction; with `parts_`, also the operands that are evicted
 /// then.
-std::optional<Residency> LocalSearch::Recompute(TensorId t, size_t stretch) const {
-  if (!CanRecompute(at_.residency, t, stretch)) return std::nullopt;
-  const RunId before = at_.residency.uses[t][stretch + 1].run;
-  Residency residency = WithRun(graph_, at_.residency, before, producers_[t]);
-  if (!parts_) return residency;
+std::optional<Draft> LocalSearch::Recompute(TensorId t, const Eviction& eviction) const {
+  if (!CanRecompute(t, eviction)) return std::nullopt;
+  const RunId before = eviction.before;
+  Draft draft = WithRun(graph_, at_.draft, before, producers_[t]);
+  if (!parts_) return draft;
   RunId end = before + 1;
   for (RunId run = before; run < end && end - before < kMostAgain;) {
-    const TensorId missing = Missing(residency, run);
+    const TensorId missing = Missing(draft.program, run);
     if (missing == kNone) {
       ++run;
       continue;
     }
-    residency = WithRun(graph_, residency, before, producers_[missing]);
+    draft = WithRun(graph_, draft, before, producers_[missing]);
     ++end;
     run = before;
   }
-  return residency;
+  return draft;
 }
 
 /// Whether `t` can be recomputed at the end of that eviction.
-bool LocalSearch::CanRecompute(const Residency& residency, TensorId t, size_t stretch) const {
-  return producers_[t] != kNone && residency.uses[t][stretch].run >= producers_[t];
+bool LocalSearch::CanRecompute(TensorId t, const Eviction& eviction) const {
+  return producers_[t] != kNone && eviction.after >= producers_[t];
 }
 
 /// A tensor that `run` reads and that is copied back for it although it could be recomputed; kNone
 /// if there is none.
-TensorId LocalSearch::Missing(const Residency& residency, RunId run) const {
-  const Run& reader = residency.runs[run];
-  for (const TensorId t : VariantOf(graph_, reader).reads) {
-    if (residency.evictions[t].empty()) continue;
-    const std::span<const Use> uses = residency.uses[t];
-    const auto use =
-        std::find_if(uses.begin(), uses.end(), [run](const Use& one) { return one.run == run; });
-    if (use == uses.begin() || use == uses.end()) continue;
-    const auto stretch = static_cast<size_t>(use - uses.begin()) - 1;
-    if (residency.evictions[t][stretch] && !IsDropped(residency, t, stretch) &&
-        CanRecompute(residency, t, stretch))
-      return t;
+TensorId LocalSearch::Missing(const Program& program, RunId run) const {
+  for (const TensorId t : VariantOf(graph_, program.runs[run]).reads) {
+    const Eviction* eviction = FindEvictionBefore(program, t, run);
+    if (eviction != nullptr && !eviction->dropped && CanRecompute(t, *eviction)) return t;
   }
   return kNone;
 }
 
-/// Lowers `residency`, evicting up to `most_leave` further tensors until it fits. Returns false if
-/// it is impossible or does not fit.
-bool LocalSearch::Fit(Residency* residency, const std::vector<Pin>& pins, int most_leave,
-                      Decision* decision, Lifetimes* lives) {
-  if (!CheckProgram(graph_, residency->runs).ok()) return false;
+/// Lowers `draft`, evicting up to `most_leave` further tensors until it fits. Returns nothing if it
+/// is impossible or does not fit.
+std::optional<LocalSearch::Lowered> LocalSearch::Fit(const std::vector<Pin>& pins, int most_leave,
+                                                     Draft* draft) {
+  if (!CheckProgram(graph_, draft->program.runs).ok()) return std::nullopt;
   for (;; --most_leave) {
-    *decision = Lower(graph_, *residency);
-    Result<Lifetimes> found = FindLifetimes(graph_, *decision, residency->uses);
-    if (!found.ok()) return false;
-    *lives = std::move(found.value());
-    const std::vector<int64_t> loads = cost::LiveBytes(*lives, decision->runs.size());
+    Program program = Lower(graph_, *draft);
+    Result<Lifetimes> lives = FindLifetimes(graph_, program, draft->uses, host_bytes_);
+    if (!lives.ok()) return std::nullopt;
+    const std::vector<int64_t> loads = cost::LiveBytes(lives.value(), program.runs.size());
     if (loads.empty() || *std::max_element(loads.begin(), loads.end()) <= capacity_) {
-      TimeCopies(graph_, machine_, *residency, capacity_, loads, lives, decision);
-      return true;
+      TimeCopies(graph_, machine_, capacity_, draft->uses, host_bytes_, loads, &lives.value(),
+                 &program);
+      return Lowered{std::move(program), std::move(lives.value())};
     }
-    if (most_leave == 0 || !EvictOneTensor(loads, pins, residency)) return false;
+    if (most_leave == 0 || !EvictOneTensor(loads, pins, draft)) return std::nullopt;
   }
 }
 
 /// Evicts a tensor that the fullest run does not use. Its probability grows with the missing bytes
 /// that it has and with the time for which it is not used. Returns false if there is none.
 bool LocalSearch::EvictOneTensor(const std::vector<int64_t>& loads, const std::vector<Pin>& pins,
-                                 Residency* residency) {
+                                 Draft* draft) {
   const auto fullest = std::max_element(loads.begin(), loads.end());
   const auto run = static_cast<RunId>(fullest - loads.begin());
-  std::vector<std::pair<size_t, size_t>> idle;  // tensor, index of use
+  std::vector<std::pair<TensorId, size_t>> idle;  // tensor, index of use
   std::vector<double> chances;
-  for (size_t t = 0; t < residency->evictions.size(); ++t) {
-    if (residency->evictions[t].empty()) continue;
-    const auto uses = residency->uses[t];
+  for (TensorId t = 0; t < static_cast<TensorId>(graph_.tensors.size()); ++t) {
+    const std::span<const Use> uses = draft->uses[t];
     const auto next = std::partition_point(uses.begin(), uses.end(),
                                            [run](const Use& use) { return use.run < run; });
     const bool ends = next == uses.end();
     if (next == uses.begin() || (ends ? !graph_.tensors[t].keep : next->run == run)) continue;
+    if (!MayEvict(graph_, *draft, t)) continue;
     const auto i = static_cast<size_t>(next - uses.begin()) - 1;
     const auto until = ends ? static_cast<RunId>(loads.size()) : next->run;
     const bool pinned = std::any_of(pins.begin(), pins.end(), [&](const Pin& pin) {
-      return pin.tensor == static_cast<TensorId>(t) && pin.after == uses[i].run;
+      return pin.tensor == t && pin.after == uses[i].run;
     });
-    if (residency->evictions[t][i] || pinned) continue;
+    if (pinned || FindEvictionAfter(draft->program, t, uses[i].run) != nullptr) continue;
     const int64_t bytes = std::min(Aligned(graph_.tensors[t].bytes), *fullest - capacity_);
     idle.emplace_back(t, i);
     chances.push_back(static_cast<double>(bytes) * (until - uses[i].run));
   }
   if (idle.empty()) return false;
   const auto [t, i] = idle[Choose(chances, Fraction())];
-  residency->evictions[t][i] =
-      MayLeaveInPart(t) && !graph_.tensors[t].keep ? kPartlyEvicted : kEvicted;
+  Evict(t, i, MayLeaveInPart(t) && !graph_.tensors[t].keep ? Leaves::kPart : Leaves::kAll, draft);
   return true;
 }
 

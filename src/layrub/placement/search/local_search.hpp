@@ -9,22 +9,22 @@
 #include <vector>
 
 #include "layrub/placement/cost/machine.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/ir/program.hpp"
+#include "layrub/placement/search/draft.hpp"
 #include "layrub/placement/search/estimate.hpp"
-#include "layrub/placement/search/residency.hpp"
 
 namespace layrub::placement::search {
 
-/// Lowers `residency` to a decision that issues copies as early as a capacity of `capacity` device
-/// bytes allows; state tensors and workspaces count. A partly evicted tensor keeps as many bytes on
-/// the device as fit during the whole eviction. Returns nothing if the residency is impossible. The
+/// Lowers `draft` to a program that issues copies as early as a capacity of `capacity` device bytes
+/// allows; state tensors and workspaces count. A tensor that may leave in part keeps as many bytes
+/// on the device as fit during the whole eviction. Returns nothing if the draft is impossible. The
 /// result may exceed `capacity`.
-std::optional<Decision> LowerInTime(const Graph& graph, const Machine& machine,
-                                    const Residency& residency, int64_t capacity);
+std::optional<Program> LowerInTime(const Graph& graph, const Machine& machine, const Draft& draft,
+                                   int64_t capacity);
 
-/// Makes a decision faster by small random changes, one after the other. A change is kept if the
+/// Makes a program faster by small random changes, one after the other. A change is kept if the
 /// predicted time does not grow. A change picks a tensor whose return takes time, with a
 /// probability that grows with that time, and one of its evictions. Then one of these is done:
 ///
@@ -34,25 +34,30 @@ std::optional<Decision> LowerInTime(const Graph& graph, const Machine& machine,
 ///     before or after other partly evicted tensors.
 ///
 /// If that needs more bytes than there are, other tensors are evicted for that time. Two searches
-/// from the same decision with the same seed go the same way.
+/// from the same program with the same seed go the same way.
 class LocalSearch {
  public:
   struct Place {
-    Residency residency;
-    Decision decision;
+    Draft draft;
+    Program program;  ///< LowerInTime of the draft
     Outcome outcome;
   };
-  /// Predicts the cost of a decision with these lifetimes.
-  using Judge = std::function<Outcome(const Lifetimes&, const Decision&)>;
+  /// Predicts the cost of a program with these lifetimes.
+  using Judge = std::function<Outcome(const Lifetimes&, const Program&)>;
 
   /// `graph` and `machine` must outlive the search. `parts`: tensors may be evicted partly, and a
-  /// recomputation may recompute missing operands, too.
-  LocalSearch(const Graph& graph, const Machine& machine, bool parts, Judge judge)
-      : graph_(graph), machine_(machine), parts_(parts), judge_(std::move(judge)) {}
+  /// recomputation may recompute missing operands, too. Lifetimes are those within `host_bytes`.
+  LocalSearch(const Graph& graph, const Machine& machine, bool parts, int64_t host_bytes,
+              Judge judge)
+      : graph_(graph),
+        machine_(machine),
+        parts_(parts),
+        host_bytes_(host_bytes),
+        judge_(std::move(judge)) {}
 
-  /// Starts anew from `residency`, evicting further tensors until it fits `capacity`. Returns false
+  /// Starts anew from `draft`, evicting further tensors until it fits `capacity`. Returns false
   /// if that fails; then no other function may be called.
-  bool Start(Residency residency, int64_t capacity, uint32_t seed = std::mt19937::default_seed);
+  bool Start(Draft draft, int64_t capacity, uint32_t seed = std::mt19937::default_seed);
 
   void Go(int64_t steps);
 
@@ -67,23 +72,29 @@ class LocalSearch {
     RunId after = kNone;
   };
 
-  EvictionKind AnotherEvictionKind(EvictionKind away);
-  std::optional<Residency> Change(std::vector<Pin>* pins);
-  std::optional<Residency> Recompute(TensorId t, size_t stretch) const;
-  bool CanRecompute(const Residency& residency, TensorId t, size_t stretch) const;
-  TensorId Missing(const Residency& residency, RunId run) const;
-  Residency RemoveRecomputation(RunId recomputation, bool stays, std::vector<Pin>* pins) const;
-  bool Fit(Residency* residency, const std::vector<Pin>& pins, int most_leave, Decision* decision,
-           Lifetimes* lives);
+  /// What has been lowered, and its lifetimes.
+  struct Lowered {
+    Program program;
+    Lifetimes lives;
+  };
+
+  Leaves AnotherWay(Leaves leaves);
+  std::optional<Draft> Change(std::vector<Pin>* pins);
+  std::optional<Draft> Recompute(TensorId t, const Eviction& eviction) const;
+  bool CanRecompute(TensorId t, const Eviction& eviction) const;
+  TensorId Missing(const Program& program, RunId run) const;
+  Draft RemoveRecomputation(RunId recomputation, bool stays, std::vector<Pin>* pins) const;
+  std::optional<Lowered> Fit(const std::vector<Pin>& pins, int most_leave, Draft* draft);
   bool EvictOneTensor(const std::vector<int64_t>& loads, const std::vector<Pin>& pins,
-                      Residency* residency);
-  bool MayLeaveInPart(size_t t) const;
+                      Draft* draft);
+  bool MayLeaveInPart(TensorId t) const;
   double Fraction();
   bool Toss() { return random_() % 2 == 0; }
 
   const Graph& graph_;
   const Machine& machine_;
   const bool parts_;
+  const int64_t host_bytes_;
   const Judge judge_;
   std::vector<OpId> producers_;  ///< see policies::ProducersOfUnkept; fixed, because variants are
   int64_t capacity_ = 0;

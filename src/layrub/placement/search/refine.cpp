@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "layrub/base/in_parallel.hpp"
-#include "layrub/placement/cost/floor.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
-#include "layrub/placement/search/estimate.hpp"
 #include "layrub/placement/search/local_search.hpp"
 
 namespace layrub::placement::search {
@@ -31,12 +29,12 @@ bool IsFaster(const std::unique_ptr<LocalSearch>& a, const std::unique_ptr<Local
   return a->seconds() < b->seconds();
 }
 
-/// The residencies that the first `most` searches have found.
-std::vector<Residency> Fastest(const LocalSearches& searches, size_t most) {
-  std::vector<Residency> residencies;
+/// The drafts that the first `most` searches have found.
+std::vector<Draft> Fastest(const LocalSearches& searches, size_t most) {
+  std::vector<Draft> drafts;
   for (size_t i = 0; i < std::min(most, searches.size()); ++i)
-    residencies.push_back(searches[i]->at().residency);
-  return residencies;
+    drafts.push_back(searches[i]->at().draft);
+  return drafts;
 }
 
 /// Gives up the slower half again and again; the others go on for twice as long. The fastest comes
@@ -48,49 +46,42 @@ void HalveSuccessively(int64_t steps, LocalSearches* searches) {
   }
 }
 
-/// A decision to pack, and its seconds once it is packed.
-struct Candidate {
-  Decision decision;
-  Lifetimes lives;
-  double seconds = 0;
-};
-
 class Refinement {
  public:
-  /// `capacity`: the part of `bytes` beside state at home on the device.
-  Refinement(const Graph& graph, const Machine& machine, int64_t bytes, int64_t capacity,
+  /// `capacity`: the part of `room.device` beside state at home there.
+  Refinement(const Graph& graph, const Machine& machine, const Room& room, int64_t capacity,
              double seconds, const SearchOptions& options)
       : graph_(graph),
         machine_(machine),
-        bytes_(bytes),
+        room_(room),
         capacity_(capacity),
         seconds_(seconds),
         options_(options) {}
 
   /// First evicts tensors wholly, then goes on from the results with partial evictions.
-  std::optional<Decision> Run(const std::vector<Residency>& starts, int64_t steps) {
-    std::vector<Residency> found = SearchFrom(starts, steps, false);
-    if (!options_.partial_eviction) return Pack(found);
+  std::optional<Packed> Run(const std::vector<Draft>& starts, int64_t steps) {
+    std::vector<Draft> found = SearchFrom(starts, steps, false);
+    if (!options_.partial_eviction) return PackFastest(found);
     found.insert(found.end(), starts.begin(), starts.end());
-    for (Residency& residency : found) LeaveInPart(&residency);
-    return Pack(SearchFrom(found, steps, true));
+    for (Draft& draft : found) LeaveInPart(&draft.program);
+    return PackFastest(SearchFrom(found, steps, true));
   }
 
  private:
-  static void LeaveInPart(Residency* residency) {
-    for (size_t t = 0; t < residency->evictions.size(); ++t) {
-      for (EvictionKind& away : residency->evictions[t])
-        away = away == kEvicted ? kPartlyEvicted : away;
+  static void LeaveInPart(Program* program) {
+    for (TensorProgram& tensor : program->tensors) {
+      for (Eviction& eviction : tensor.evictions)
+        eviction.leaves = eviction.leaves == Leaves::kAll ? Leaves::kPart : eviction.leaves;
     }
   }
 
-  /// The fastest residencies found from `starts`.
-  std::vector<Residency> SearchFrom(const std::vector<Residency>& starts, int64_t steps,
-                                    bool parts) const {
+  /// The fastest drafts found from `starts`.
+  std::vector<Draft> SearchFrom(const std::vector<Draft>& starts, int64_t steps, bool parts) const {
     LocalSearches searches;
-    for (const Residency& start : starts) {
-      auto search = std::make_unique<LocalSearch>(graph_, machine_, parts, by_estimate_);
-      if (search->Start(start, bytes_, options_.seed) && std::isfinite(search->seconds()))
+    for (const Draft& start : starts) {
+      auto search =
+          std::make_unique<LocalSearch>(graph_, machine_, parts, room_.host, by_estimate_);
+      if (search->Start(start, room_.device, options_.seed) && std::isfinite(search->seconds()))
         searches.push_back(std::move(search));
     }
     std::stable_sort(searches.begin(), searches.end(), IsFaster);
@@ -99,53 +90,54 @@ class Refinement {
     return Fastest(searches, kFound);
   }
 
-  std::optional<Decision> Pack(const std::vector<Residency>& residencies) const {
-    std::vector<Candidate> candidates = Candidates(residencies);
-    InParallel(candidates.size(), [&](size_t i) {
-      Candidate& one = candidates[i];
-      one.seconds = PackTimed(graph_, machine_, bytes_, one.lives, seconds_, &one.decision);
-    });
-    const auto fastest = std::min_element(
-        candidates.begin(), candidates.end(),
-        [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
-    if (fastest == candidates.end() || fastest->seconds >= seconds_) return std::nullopt;
-    return std::move(fastest->decision);
-  }
-
-  std::vector<Candidate> Candidates(const std::vector<Residency>& residencies) const {
-    std::vector<Candidate> candidates;
-    for (const Residency& residency : residencies) {
+  std::optional<Packed> PackFastest(const std::vector<Draft>& drafts) const {
+    std::vector<std::pair<const Draft*, double>> tries;
+    for (const Draft& draft : drafts) {
       for (const double part : kPartsFree) {
-        if (part > 0 && !options_.slack) continue;
-        const auto free = static_cast<int64_t>(part * static_cast<double>(capacity_));
-        std::optional<Decision> decision = LowerInTime(graph_, machine_, residency, bytes_ - free);
-        if (!decision) continue;
-        Lifetimes lives = FindLifetimes(graph_, *decision).value();
-        candidates.push_back({std::move(*decision), std::move(lives), 0});
+        if (part == 0 || options_.slack) tries.emplace_back(&draft, part);
       }
     }
-    return candidates;
+    std::vector<Packed> packed(tries.size());
+    InParallel(tries.size(), [&](size_t i) { packed[i] = Pack(*tries[i].first, tries[i].second); });
+    const auto fastest =
+        std::min_element(packed.begin(), packed.end(),
+                         [](const Packed& a, const Packed& b) { return a.seconds < b.seconds; });
+    if (fastest == packed.end() || fastest->seconds >= seconds_) return std::nullopt;
+    return std::move(*fastest);
+  }
+
+  /// Packs the draft, lowered so that this part of the capacity is left free.
+  Packed Pack(const Draft& draft, double part_free) const {
+    const auto free = static_cast<int64_t>(part_free * static_cast<double>(capacity_));
+    std::optional<Program> program = LowerInTime(graph_, machine_, draft, room_.device - free);
+    if (!program) return {};
+    const Lifetimes lives = FindLifetimes(graph_, *program, room_.host).value();
+    return PackTimed(graph_, machine_, room_, lives, std::move(*program), seconds_);
   }
 
   const Graph& graph_;
   const Machine& machine_;
-  const int64_t bytes_;
+  const Room room_;
   const int64_t capacity_;
   const double seconds_;  ///< to be beaten
   const SearchOptions options_;
-  const LocalSearch::Judge by_estimate_ = [this](const Lifetimes& lives, const Decision& decision) {
-    return Estimate(graph_, machine_, bytes_, lives, decision);
+  const LocalSearch::Judge by_estimate_ = [this](const Lifetimes& lives, const Program& program) {
+    return Estimate(graph_, machine_, room_.device, lives, program);
   };
 };
 
 }  // namespace
 
-std::optional<Decision> Refine(const Graph& graph, const Machine& machine, int64_t bytes,
-                               const std::vector<Residency>& starts, int64_t steps, double seconds,
-                               const SearchOptions& options) {
+std::optional<Packed> Refine(const Graph& graph, const Machine& machine, const Room& room,
+                             const std::vector<Draft>& starts, int64_t steps, double seconds,
+                             const SearchOptions& options) {
   if (starts.empty() || steps < kFewestSteps) return std::nullopt;
-  const int64_t capacity = bytes - cost::ResidentBytes(graph, starts.front().homes);
-  return Refinement(graph, machine, bytes, capacity, seconds, options).Run(starts, steps);
+  int64_t capacity = room.device;
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    if (IsResident(graph.tensors[t], starts.front().program.tensors[t].home))
+      capacity -= Aligned(graph.tensors[t].bytes);
+  }
+  return Refinement(graph, machine, room, capacity, seconds, options).Run(starts, steps);
 }
 
 }  // namespace layrub::placement::search

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "layrub/placement/cost/machine.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
-#include "layrub/placement/search/residency.hpp"
+#include "layrub/placement/search/draft.hpp"
+#include "layrub/placement/search/estimate.hpp"
 #include "layrub/placement/search/search_options.hpp"
 
 namespace layrub::placement::search {
@@ -16,15 +16,15 @@ namespace layrub::placement::search {
 /// With fewer steps a search cannot gain anything.
 inline constexpr int64_t kFewestSteps = 14;
 
-/// Looks for a decision that takes less than `seconds`, packed into `bytes` of the device. Local
-/// searches that go by estimates start from `starts`, evicting tensors wholly; then others start
-/// from these and from the results, and may evict tensors partly. The searches share `steps` by
-/// successive halving (Jamieson and Talwalkar, "Non-stochastic Best Arm Identification", 2016). The
-/// fastest results are packed several times, with different parts of the capacity left free.
-/// Returns nothing if none is faster, or if `steps` is below kFewestSteps.
-std::optional<Decision> Refine(const Graph& graph, const Machine& machine, int64_t bytes,
-                               const std::vector<Residency>& starts, int64_t steps, double seconds,
-                               const SearchOptions& options);
+/// Looks for a program that takes less than `seconds`, packed into `room`. Local searches that go
+/// by estimates start from `starts`, evicting tensors wholly; then others start from these and from
+/// the results, and may evict tensors partly. The searches share `steps` by successive halving
+/// (Jamieson and Talwalkar, "Non-stochastic Best Arm Identification", 2016). The fastest results
+/// are packed several times, with different parts of the capacity left free. Returns nothing if
+/// none is faster, or if `steps` is below kFewestSteps.
+std::optional<Packed> Refine(const Graph& graph, const Machine& machine, const Room& room,
+                             const std::vector<Draft>& starts, int64_t steps, double seconds,
+                             const SearchOptions& options);
 
 }  // namespace layrub::placement::search
 

@@ -13,16 +13,16 @@ RunCosts::RunCosts(const Graph& graph, const Machine& machine, const Start& star
     : graph_(graph),
       start_(start),
       placed_(graph.tensors.size()),
-      starts_(cost::RunStarts(graph, machine, start.decision.runs)) {
+      starts_(cost::RunStarts(graph, machine, start.program.runs)) {
   for (size_t t = 0; t < placed_.size(); ++t) {
-    placed_[t] = !StaysHome(graph.tensors[t], start.decision.tensors[t].home) &&
+    placed_[t] = !StaysHome(graph.tensors[t], start.program.tensors[t].home) &&
                  Materialised(graph.tensors[t], start.uses[t]);
   }
   FindChains();
 }
 
 int64_t RunCosts::Workspace(OpId o) const {
-  return WorkspaceBytes(graph_, VariantOf(o), start_.decision.runs[o].algorithm);
+  return WorkspaceBytes(graph_, VariantOf(o), start_.program.runs[o].algorithm);
 }
 
 bool RunCosts::Touches(const Variant& variant, TensorId t, bool again) const {

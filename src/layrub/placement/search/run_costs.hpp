@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "layrub/placement/cost/machine.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/search/frugal_variants.hpp"
 
 namespace layrub::placement::search {
@@ -18,7 +18,7 @@ class RunCosts {
   RunCosts(const Graph& graph, const Machine& machine, const Start& start);
 
   const Variant& VariantOf(OpId o) const {
-    return graph_.ops[o].variants[start_.decision.runs[o].variant];
+    return graph_.ops[o].variants[start_.program.runs[o].variant];
   }
   int64_t Workspace(OpId o) const;  ///< bytes of its workspace
   double Seconds(OpId o) const { return starts_[o + 1] - starts_[o]; }

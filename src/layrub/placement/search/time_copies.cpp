@@ -16,19 +16,16 @@ struct Copy {
 };
 
 /// The copies to the host, in the order in which they are issued.
-std::vector<Copy> OffloadCopies(const UseLists& uses, const Lifetimes& lives, Decision* decision) {
+std::vector<Copy> OffloadCopies(const Lifetimes& lives, Program* program) {
   std::vector<Copy> copies;
-  const auto end = static_cast<RunId>(decision->runs.size());
-  for (size_t r = 0; r < lives.intervals.size();) {
-    const TensorId t = lives.intervals[r].tensor;
-    ShortList<Eviction>& evictions = decision->tensors[t].evictions;
-    for (size_t i = 0; i < evictions.size(); ++i) {
-      if (evictions[i].after == kNone) continue;  // nothing before it
-      if (Saves(uses[t], decision->runs, evictions, i))
-        copies.push_back({&evictions[i], t, lives.intervals[r].bytes - evictions[i].stays});
-      r += evictions[i].stays > 0 ? 2 : 1;
+  for (const LiveInterval& interval : lives.intervals) {
+    for (Eviction& eviction : program->tensors[interval.tensor].evictions) {
+      if (interval.part || eviction.dropped) continue;
+      if (eviction.after < interval.begin || interval.end < eviction.after) continue;
+      const ShortList<RunId>& offloads = FindHostInterval(lives, interval.tensor)->offloads;
+      if (std::find(offloads.begin(), offloads.end(), eviction.after) != offloads.end())
+        copies.push_back({&eviction, interval.tensor, interval.bytes - eviction.stays});
     }
-    if (evictions.empty() || evictions.back().before != end) ++r;
   }
   std::stable_sort(copies.begin(), copies.end(), [](const Copy& a, const Copy& b) {
     return a.eviction->after < b.eviction->after;
@@ -37,11 +34,11 @@ std::vector<Copy> OffloadCopies(const UseLists& uses, const Lifetimes& lives, De
 }
 
 /// The prefetches, in the order in which they are needed.
-std::vector<Copy> PrefetchCopies(Decision* decision) {
+std::vector<Copy> PrefetchCopies(Program* program) {
   std::vector<Copy> copies;
-  const auto end = static_cast<RunId>(decision->runs.size());
-  for (size_t t = 0; t < decision->tensors.size(); ++t) {
-    for (Eviction& eviction : decision->tensors[t].evictions) {
+  const auto end = static_cast<RunId>(program->runs.size());
+  for (size_t t = 0; t < program->tensors.size(); ++t) {
+    for (Eviction& eviction : program->tensors[t].evictions) {
       if (!eviction.dropped && eviction.before != end)
         copies.push_back({&eviction, static_cast<TensorId>(t), 0});
     }
@@ -71,24 +68,11 @@ std::vector<RunId> Wanted(const Graph& graph, const Machine& machine,
 
 }  // namespace
 
-bool Saves(std::span<const Use> uses, const std::vector<Run>& runs,
-           const ShortList<Eviction>& evictions, size_t eviction) {
-  if (evictions[eviction].dropped || evictions[eviction].after == kNone) return false;
-  size_t before = eviction;
-  while (before > 0 && evictions[before - 1].dropped) --before;
-  if (before == 0) return true;
-  const RunId saved = evictions[before - 1].after;
-  return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-    return use.writes && !runs[use.run].recompute && use.run > saved &&
-           use.run <= evictions[eviction].after;
-  });
-}
-
-void HoldSaves(const Graph& graph, const Machine& machine, int64_t capacity, const UseLists& uses,
-               const Lifetimes& lives, std::vector<int64_t>* loads, Decision* decision) {
-  const std::vector<double> starts = cost::RunStarts(graph, machine, decision->runs);
+void HoldSaves(const Graph& graph, const Machine& machine, int64_t capacity, const Lifetimes& lives,
+               std::vector<int64_t>* loads, Program* program) {
+  const std::vector<double> starts = cost::RunStarts(graph, machine, program->runs);
   double link_free = 0;
-  for (const Copy& copy : OffloadCopies(uses, lives, decision)) {
+  for (const Copy& copy : OffloadCopies(lives, program)) {
     Eviction& eviction = *copy.eviction;
     const auto bytes = static_cast<double>(graph.tensors[copy.tensor].bytes - eviction.stays);
     link_free = std::max(link_free, starts[eviction.after + 1]) + bytes / machine.link_down +
@@ -103,10 +87,10 @@ void HoldSaves(const Graph& graph, const Machine& machine, int64_t capacity, con
 }
 
 void FetchEarly(const Graph& graph, const Machine& machine, int64_t capacity,
-                const std::vector<int64_t>& run_loads, Decision* decision) {
-  const std::vector<Copy> copies = PrefetchCopies(decision);
+                const std::vector<int64_t>& run_loads, Program* program) {
+  const std::vector<Copy> copies = PrefetchCopies(program);
   const std::vector<RunId> wanted =
-      Wanted(graph, machine, cost::RunStarts(graph, machine, decision->runs), copies);
+      Wanted(graph, machine, cost::RunStarts(graph, machine, program->runs), copies);
   LoadTree loads(run_loads);
   for (size_t i = 0; i < copies.size(); ++i) {
     Eviction& eviction = *copies[i].eviction;

@@ -2,15 +2,12 @@
 #define LAYRUB_PLACEMENT_SEARCH_TIME_COPIES_HPP_
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "layrub/placement/cost/machine.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
-#include "layrub/placement/ir/short_list.hpp"
-#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/ir/program.hpp"
 
 namespace layrub::placement::search {
 
@@ -18,22 +15,16 @@ namespace layrub::placement::search {
 // bytes on the device under the current evictions, and is kept up to date; `capacity` is the most
 // that it may become.
 
-/// Whether eviction number `eviction` of a tensor copies its value to the host: it is not dropped,
-/// and no earlier eviction has copied the value since it was written. `uses` and `evictions` are
-/// those of the tensor.
-bool Saves(std::span<const Use> uses, const std::vector<Run>& runs,
-           const ShortList<Eviction>& evictions, size_t eviction);
-
 /// Holds evicted ranges until their copies to the host have ended on `machine`, one after the other
 /// on the link, as far as `capacity` allows. Otherwise, whoever gets such a range would wait.
-/// `lives` are the lifetimes of the decision, `uses` those of its runs.
-void HoldSaves(const Graph& graph, const Machine& machine, int64_t capacity, const UseLists& uses,
-               const Lifetimes& lives, std::vector<int64_t>* loads, Decision* decision);
+/// `lives` are the lifetimes of the program.
+void HoldSaves(const Graph& graph, const Machine& machine, int64_t capacity, const Lifetimes& lives,
+               std::vector<int64_t>* loads, Program* program);
 
 /// Issues all prefetches early enough to end in time on `machine`, one after the other on the link,
-/// as far as `capacity` allows, and never later than the decision says.
+/// as far as `capacity` allows, and never later than the program says.
 void FetchEarly(const Graph& graph, const Machine& machine, int64_t capacity,
-                const std::vector<int64_t>& loads, Decision* decision);
+                const std::vector<int64_t>& loads, Program* program);
 
 }  // namespace layrub::placement::search
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layrub/base/bytes.hpp"
@@ -12,6 +13,8 @@
 
 namespace layrub {
 namespace {
+
+using placement::schedule::Choice;
 
 /// The strategy needs `needed` bytes of `what`, but there are `budget`; `flag` would give it
 /// enough.
@@ -58,15 +61,19 @@ std::string DescribeFloor(const Graph& graph, const Budget& budget) {
 /// MakePlanOfAnySize for a graph that is known to be valid.
 Result<Plan> PlanBy(const std::string& strategy, const Graph& graph, const Machine& machine,
                     const Budget& budget, int64_t padding, const SearchOptions& options = {}) {
-  const auto decide = placement::strategies::FindStrategy(strategy, options);
-  if (!decide.ok()) return decide.status();
-  Result<placement::Decision> decision = decide.value()(graph, machine, budget);
-  if (!decision.ok()) return decision.status();
-  decision.value().host_bytes = placement::HostBytes(budget);
-  Result<Plan> plan = placement::schedule::Schedule(graph, decision.value(), padding);
+  const auto choose = placement::strategies::FindStrategy(strategy, options);
+  if (!choose.ok()) return choose.status();
+  Result<Choice> choice = choose.value()(graph, machine, budget);
+  if (!choice.ok()) return choice.status();
+  auto& [program, packing, known] = choice.value();
+  packing.padding = padding;
+  Result<Plan> plan = known && padding == 0
+                          ? Result<Plan>(std::move(*known))
+                          : placement::schedule::Schedule(graph, program, packing);
   if (!plan.ok()) return plan;
-  if (const auto faster = placement::cost::FasterAtSameSize(graph, machine, decision.value())) {
-    Result<Plan> other = placement::schedule::Schedule(graph, *faster, padding);
+  if (const auto faster = placement::cost::FasterAtSameSize(graph, machine, program)) {
+    packing.timings = {};
+    Result<Plan> other = placement::schedule::Schedule(graph, *faster, packing);
     if (other.ok() && other.value().device_bytes <= plan.value().device_bytes) plan = other;
   }
   plan.value().strategy = strategy;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "layrub/base/text.hpp"
 #include "layrub/placement/search/auto.hpp"
@@ -28,7 +29,15 @@ Result<Strategy> FindStrategy(const std::string& name, const SearchOptions& opti
       return search::Auto(graph, machine, budget, options);
     });
   }
-  if (const policies::Policy* policy = FindPolicy(name)) return Strategy(policy->decide);
+  if (const policies::Policy* policy = FindPolicy(name)) {
+    return Strategy([policy](const Graph& graph, const Machine& machine,
+                             const Budget& budget) -> Result<schedule::Choice> {
+      Result<Program> program = policy->decide(graph, machine, budget);
+      if (!program.ok()) return program.status();
+      return schedule::Choice{
+          std::move(program.value()), {.host_bytes = pack::HostBytes(budget)}, {}};
+    });
+  }
   return Status::Invalid("there is no placement strategy '" + name + "'; there are " +
                          Join(StrategyNames(), ", "));
 }

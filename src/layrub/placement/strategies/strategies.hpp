@@ -6,13 +6,15 @@
 
 #include "layrub/base/status.hpp"
 #include "layrub/placement/policies/policies.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/search/search_options.hpp"
 
 namespace layrub::placement::strategies {
 
-/// A pure function. If none of its decisions fits the budget, returns the one that needs the fewest
-/// bytes.
-using Strategy = std::function<Result<Decision>(const Graph&, const Machine&, const Budget&)>;
+/// A pure function. If nothing that it can choose fits the budget, returns the one that needs the
+/// fewest bytes.
+using Strategy =
+    std::function<Result<schedule::Choice>(const Graph&, const Machine&, const Budget&)>;
 
 /// Returns the strategy called `name`: a policy, or auto, which searches with `options`. If there
 /// is none, returns kInvalid listing the names.

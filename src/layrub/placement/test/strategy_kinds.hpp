@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/plan.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 
 namespace layrub::testing {

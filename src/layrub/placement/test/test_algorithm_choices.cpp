@@ -123,9 +123,9 @@ TEST_F(ConvChoices, ScaleEstimatesByAMeasuredAlgorithm) {
   EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 2, machine), 1.5);
   machine.measured["conv/forward"]["x/much"] = {7, 5};
   EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 2, machine), 5);
-  Decision decision = DefaultDecision(net_.graph);
-  cost::TakeFastestAlgorithms(net_.graph, machine, cost::kNoLimit, &decision);
-  EXPECT_EQ(decision.runs[1].algorithm, 1);
+  Program program = DefaultProgram(net_.graph);
+  cost::TakeFastestAlgorithms(net_.graph, machine, cost::kNoLimit, &program);
+  EXPECT_EQ(program.runs[1].algorithm, 1);
 }
 
 }  // namespace

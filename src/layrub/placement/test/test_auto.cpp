@@ -7,7 +7,7 @@
 
 #include "layrub/placement/check/check.hpp"
 #include "layrub/placement/cost/timeline.hpp"
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
@@ -17,12 +17,15 @@
 namespace layrub::placement {
 namespace {
 
-Decision Decide(const Graph& graph, const Machine& machine, int64_t device) {
+schedule::Choice Choose(const Graph& graph, const Machine& machine, int64_t device) {
   return strategies::FindStrategy("auto").value()(graph, machine, {.device = device}).value();
 }
 
 Plan PlanWithin(const Graph& graph, const Machine& machine, int64_t device) {
-  return schedule::Schedule(graph, Decide(graph, machine, device)).value();
+  const schedule::Choice choice = Choose(graph, machine, device);
+  Plan plan = schedule::Schedule(graph, choice.program, choice.options).value();
+  EXPECT_EQ(choice.plan.value_or(plan), plan);
+  return plan;
 }
 
 /// Budgets from the smallest up to what keep takes.
@@ -131,7 +134,7 @@ TEST(Auto, IsNeverSlowerThanAnotherStrategyThatFits) {
         for (const std::string& other : StrategyNames()) {
           const Result<Plan> plan = MakePlan(graph, machine, {.device = budget}, other);
           if (!plan.ok()) continue;
-          // Another packing of the same decision waits a little longer or shorter.
+          // Another packing of the same program waits a little longer or shorter.
           EXPECT_LE(seconds, Simulate(graph, plan.value(), machine).seconds * 1.02)
               << seed << " " << other << " " << machine.name << " " << budget;
         }

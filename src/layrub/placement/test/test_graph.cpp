@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "layrub/placement/cost/algorithm_choices.hpp"
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 
 namespace layrub::placement {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "layrub/placement/cost/live_bytes.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/search/frugal_variants.hpp"
 #include "layrub/placement/search/greedy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
@@ -37,45 +37,45 @@ class Away : public HandMade {
   TensorId x, y, z;
 };
 
-Decision Within(const Graph& graph, const Machine& machine, int64_t units,
-                const GreedyPolicy& policy = {}) {
+Program Within(const Graph& graph, const Machine& machine, int64_t units,
+               const GreedyPolicy& policy = {}) {
   const Start start = InFrugalVariants(graph, 0);
   return EvictGreedily(graph, machine, start, units * kUnit, policy).value();
 }
 
-bool RunsAgain(const Decision& decision, OpId op) {
-  return std::any_of(decision.runs.begin(), decision.runs.end(),
+bool RunsAgain(const Program& program, OpId op) {
+  return std::any_of(program.runs.begin(), program.runs.end(),
                      [op](const Run& run) { return run.recompute && run.op == op; });
 }
 
-bool ComesBack(const Decision& decision, TensorId t) {
-  const ShortList<Eviction>& evictions = decision.tensors[t].evictions;
+bool ComesBack(const Program& program, TensorId t) {
+  const ShortList<Eviction>& evictions = program.tensors[t].evictions;
   return std::any_of(evictions.begin(), evictions.end(),
                      [](const Eviction& eviction) { return !eviction.dropped; });
 }
 
 TEST(EvictGreedily, EvictsNothingIfEverythingFits) {
   const Away net;
-  const Decision decision = Within(net.graph, LinkMachine(1), 24);
-  EXPECT_EQ(decision.runs.size(), net.graph.ops.size());
-  for (const TensorDecision& tensor : decision.tensors) EXPECT_TRUE(tensor.evictions.empty());
+  const Program program = Within(net.graph, LinkMachine(1), 24);
+  EXPECT_EQ(program.runs.size(), net.graph.ops.size());
+  for (const TensorProgram& tensor : program.tensors) EXPECT_TRUE(tensor.evictions.empty());
 }
 
 TEST(EvictGreedily, CopiesOrRecomputesWhicheverIsFaster) {
   const Away net;
-  const Decision again = Within(net.graph, LinkMachine(1), 16);  // 8 s beside 1 s
+  const Program again = Within(net.graph, LinkMachine(1), 16);  // 8 s beside 1 s
   EXPECT_TRUE(RunsAgain(again, 0));
   EXPECT_FALSE(ComesBack(again, net.x));
-  const Decision copied = Within(net.graph, LinkMachine(80), 16);  // 0.1 s
+  const Program copied = Within(net.graph, LinkMachine(80), 16);  // 0.1 s
   EXPECT_FALSE(RunsAgain(copied, 0));
   EXPECT_TRUE(ComesBack(copied, net.x));
 }
 
 TEST(EvictGreedily, OnlyCopiesWithoutRematerialization) {
   const Away net;
-  const Decision decision = Within(net.graph, LinkMachine(1), 16, {.rematerialize = false});
-  EXPECT_FALSE(RunsAgain(decision, 0));
-  EXPECT_TRUE(ComesBack(decision, net.x));
+  const Program program = Within(net.graph, LinkMachine(1), 16, {.rematerialize = false});
+  EXPECT_FALSE(RunsAgain(program, 0));
+  EXPECT_TRUE(ComesBack(program, net.x));
 }
 
 /// A chain of layers whose activations and gradients have 8 units each.
@@ -100,9 +100,9 @@ TEST(EvictGreedily, StaysWithinItsCapacity) {
   const Graph graph = Chain(12);
   for (int64_t units = 24; units <= 8 * 14; units += 8) {
     for (const double speed : {1.0, 80.0}) {
-      const Decision decision = Within(graph, LinkMachine(speed), units);
-      const Lifetimes lives = FindLifetimes(graph, decision).value();
-      EXPECT_LE(cost::PeakLiveBytes(lives, decision.runs.size()), units * kUnit) << speed;
+      const Program program = Within(graph, LinkMachine(speed), units);
+      const Lifetimes lives = FindLifetimes(graph, program).value();
+      EXPECT_LE(cost::PeakLiveBytes(lives, program.runs.size()), units * kUnit) << speed;
     }
   }
 }
@@ -119,9 +119,9 @@ TEST(EvictGreedily, HandlesChainsOfAnyLengthOnASmallStack) {
   pthread_t thread;
   const auto run = [](void* of) -> void* {
     const Graph& chain = *static_cast<const Graph*>(of);
-    const auto decision =
+    const auto program =
         EvictGreedily(chain, LinkMachine(1e-6), InFrugalVariants(chain, 0), 400 * kUnit, {});
-    EXPECT_TRUE(!decision || decision->runs.size() >= chain.ops.size());
+    EXPECT_TRUE(!program || program->runs.size() >= chain.ops.size());
     return nullptr;
   };
   ASSERT_EQ(pthread_create(&thread, &small, run, &graph), 0);

@@ -3,7 +3,7 @@
 
 #include "hand_made.hpp"
 #include "layrub/placement/cost/layer_costs.hpp"
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 
 namespace layrub::testing {

@@ -17,8 +17,8 @@ using testing::Chain;
 using testing::HandMade;
 using testing::Uses;
 
-std::string Refusal(const Graph& graph, const Decision& decision) {
-  const Status status = Schedule(graph, decision).status();
+std::string Refusal(const Graph& graph, const Program& program) {
+  const Status status = Schedule(graph, program).status();
   EXPECT_EQ(status.code, Code::kInvalid);
   return status.message;
 }
@@ -26,60 +26,60 @@ std::string Refusal(const Graph& graph, const Decision& decision) {
 TEST(Lifetimes, NamesWhatIsImpossible) {
   const HandMade net = Chain();
   struct Case {
-    std::function<void(Decision*)> spoil;
+    std::function<void(Program*)> spoil;
     std::string message;
   };
   const std::vector<Case> cases{
-      {[](Decision* d) { d->runs.pop_back(); }, "the decision is for another graph"},
-      {[](Decision* d) { d->tensors.pop_back(); }, "the decision is for another graph"},
-      {[](Decision* d) { d->runs[1].variant = 1; }, "a/forward: it has no variant 1"},
-      {[](Decision* d) { d->runs[1].algorithm = 1; }, "a/forward: it has no algorithm 1"},
-      {[](Decision* d) {
+      {[](Program* d) { d->runs.pop_back(); }, "the program is for another graph"},
+      {[](Program* d) { d->tensors.pop_back(); }, "the program is for another graph"},
+      {[](Program* d) { d->runs[1].variant = 1; }, "a/forward: it has no variant 1"},
+      {[](Program* d) { d->runs[1].algorithm = 1; }, "a/forward: it has no algorithm 1"},
+      {[](Program* d) {
          d->tensors[0].evictions = {{1, 1, 3, 4}};
        },
        "tensor w: it stays where it is"},
-      {[](Decision* d) {
+      {[](Program* d) {
          d->tensors[1].evictions = {{0, 1, 5, 6}};
        },
        "tensor x: an eviction does not lie"},
-      {[](Decision* d) {
+      {[](Program* d) {
          d->tensors[1].evictions = {{1, 2, 3, 5}};
        },
        "tensor x: an eviction does not lie"},
-      {[](Decision* d) {
+      {[](Program* d) {
          d->tensors[1].evictions = {{6, 6, 7, 7}};
        },
        "tensor x: an eviction does not lie"},
-      {[](Decision* d) {
+      {[](Program* d) {
          d->tensors[1].evictions = {{1, 0, 5, 6}};
        },
        "after a/forward is not in the"},
-      {[](Decision* d) {
+      {[](Program* d) {
          d->tensors[1].evictions = {{1, 5, 5, 6}};
        },
        "after a/forward is not in the"},
-      {[](Decision* d) {
+      {[](Program* d) {
          d->tensors[1].evictions = {{1, 2, 7, 6}};
        },
        "after a/forward is not in the"},
-      {[](Decision* d) {
+      {[](Program* d) {
          d->runs[4].aliases = {{5, 2}};
        },
        "variant '' does not allow it"},
-      {[](Decision* d) {
+      {[](Program* d) {
          d->runs[4].aliases = {{5, 3}, {5, 4}};
        },
        "already lies on another"},
-      {[](Decision* d) {
+      {[](Program* d) {
          d->runs[4].aliases = {{5, 3}};
          d->tensors[3].whole = true;
        },
        "one of them is resident for the whole iteration"},
   };
   for (const Case& bad : cases) {
-    Decision decision = DefaultDecision(net.graph);
-    bad.spoil(&decision);
-    const std::string message = Refusal(net.graph, decision);
+    Program program = DefaultProgram(net.graph);
+    bad.spoil(&program);
+    const std::string message = Refusal(net.graph, program);
     EXPECT_NE(message.find(bad.message), std::string::npos)
         << "expected " << bad.message << ", got " << message;
   }
@@ -88,21 +88,21 @@ TEST(Lifetimes, NamesWhatIsImpossible) {
 TEST(Lifetimes, RefusesAnAliasThatIsTooLargeOrLosesAValue) {
   HandMade net = Chain();
   net.graph.tensors[5].bytes += 1;
-  Decision decision = DefaultDecision(net.graph);
-  decision.runs[4].aliases = {{5, 4}};
-  EXPECT_NE(Refusal(net.graph, decision).find("the output is larger"), std::string::npos);
+  Program program = DefaultProgram(net.graph);
+  program.runs[4].aliases = {{5, 4}};
+  EXPECT_NE(Refusal(net.graph, program).find("the output is larger"), std::string::npos);
 
   net = Chain();
   net.graph.tensors[4].keep = true;
-  EXPECT_NE(Refusal(net.graph, decision).find("the input's value is still needed"),
+  EXPECT_NE(Refusal(net.graph, program).find("the input's value is still needed"),
             std::string::npos);
 }
 
 /// Chain, where 2 of the 4 units of x stay on the device between its uses.
-Decision PartOfX(const Graph& graph) {
-  Decision decision = DefaultDecision(graph);
-  decision.tensors[1].evictions = {{1, 2, 5, 6, false, 2 * kAlignment}};
-  return decision;
+Program PartOfX(const Graph& graph) {
+  Program program = DefaultProgram(graph);
+  program.tensors[1].evictions = {{1, 2, 5, 6, false, 2 * kAlignment}};
+  return program;
 }
 
 std::vector<LiveInterval> IntervalsOf(const Lifetimes& lives, TensorId t) {
@@ -132,10 +132,10 @@ TEST(Lifetimes, GivesTheHostAllBytesThatAnyEvictionOffloads) {
     int64_t first, second, from;
   };
   for (const Case& one : {Case{3, 2, 2}, Case{1, 2, 1}, Case{2, 0, 0}, Case{0, 2, 0}}) {
-    Decision decision = DefaultDecision(net.graph);
-    decision.tensors[x].evictions = {{0, 0, 1, 1, false, one.first * kAlignment},
-                                     {2, 2, 3, 3, false, one.second * kAlignment}};
-    const Lifetimes lives = FindLifetimes(net.graph, decision).value();
+    Program program = DefaultProgram(net.graph);
+    program.tensors[x].evictions = {{0, 0, 1, 1, false, one.first * kAlignment},
+                                    {2, 2, 3, 3, false, one.second * kAlignment}};
+    const Lifetimes lives = FindLifetimes(net.graph, program).value();
     ASSERT_EQ(lives.host.size(), 1u);
     EXPECT_EQ(lives.host[0], (HostInterval{x, {0}, 3, one.from * kAlignment}));
   }
@@ -143,22 +143,22 @@ TEST(Lifetimes, GivesTheHostAllBytesThatAnyEvictionOffloads) {
 
 TEST(Lifetimes, RetimesPartsWithTheirEvictions) {
   const HandMade net = Chain();
-  Decision decision = PartOfX(net.graph);
-  Lifetimes lives = FindLifetimes(net.graph, decision).value();
-  decision.tensors[1].evictions[0].release = 1;
-  decision.tensors[1].evictions[0].prefetch = 4;
-  Retime(decision, &lives);
-  EXPECT_EQ(lives, FindLifetimes(net.graph, decision).value());
+  Program program = PartOfX(net.graph);
+  Lifetimes lives = FindLifetimes(net.graph, program).value();
+  program.tensors[1].evictions[0].release = 1;
+  program.tensors[1].evictions[0].prefetch = 4;
+  Retime(program, &lives);
+  EXPECT_EQ(lives, FindLifetimes(net.graph, program).value());
 }
 
 TEST(Lifetimes, RefusesPartsThatCannotStay) {
   const std::string refusal = "bytes cannot stay in the eviction after";
   HandMade net = Chain();
   for (const int64_t bytes : {kAlignment + 1, 4 * kAlignment, 8 * kAlignment, -kAlignment}) {
-    Decision decision = PartOfX(net.graph);
-    decision.tensors[1].evictions[0].stays = bytes;
+    Program program = PartOfX(net.graph);
+    program.tensors[1].evictions[0].stays = bytes;
     EXPECT_NE(
-        Refusal(net.graph, decision)
+        Refusal(net.graph, program)
             .find("tensor x: its first " + std::to_string(bytes) + " " + refusal + " a/forward"),
         std::string::npos);
   }
@@ -172,37 +172,36 @@ TEST(Lifetimes, RefusesPartsThatCannotStay) {
 
 TEST(Lifetimes, LetsOnlyKeptTensorsEndInTheHostTier) {
   HandMade net = Chain();
-  Decision decision = DefaultDecision(net.graph);
-  decision.tensors[1].evictions = {
-      ToTheEnd(FindUses(net.graph, decision.runs)[1].back(), decision.runs)};
+  Program program = DefaultProgram(net.graph);
+  program.tensors[1].evictions = {
+      ToTheEnd(FindUses(net.graph, program.runs)[1].back(), program.runs)};
   const std::string refusal = "tensor x: an eviction does not lie between two uses";
-  EXPECT_NE(Refusal(net.graph, decision).find(refusal), std::string::npos);
+  EXPECT_NE(Refusal(net.graph, program).find(refusal), std::string::npos);
   net.graph.tensors[1].keep = true;
-  const Plan plan = Schedule(net.graph, decision).value();
+  const Plan plan = Schedule(net.graph, program).value();
   EXPECT_EQ(Check(net.graph, plan), std::vector<std::string>());
   EXPECT_EQ(plan.host_bytes, Aligned(net.graph.tensors[1].bytes));
-  decision.tensors[1].whole = true;
-  EXPECT_NE(Refusal(net.graph, decision).find("it stays where it is"), std::string::npos);
+  program.tensors[1].whole = true;
+  EXPECT_NE(Refusal(net.graph, program).find("it stays where it is"), std::string::npos);
 }
 
 TEST(Lifetimes, RefusesStateThatDoesNotBeginOrEndInItsHome) {
   HandMade net = Chain();
   constexpr TensorId w = 0;
-  const Decision resident = DefaultDecision(net.graph);
+  const Program resident = DefaultProgram(net.graph);
   const std::vector<Use> uses = [&] {
     const UseLists lists = FindUses(net.graph, resident.runs);
     return std::vector<Use>(lists[w].begin(), lists[w].end());
   }();
-  Decision decision = resident;
-  decision.tensors[w].home = StateHome::kAway;
-  decision.tensors[w].evictions = {FromTheStart(uses.front()),
-                                   ToTheEnd(uses.back(), decision.runs)};
-  const Plan plan = Schedule(net.graph, decision).value();
+  Program program = resident;
+  program.tensors[w].home = StateHome::kAway;
+  program.tensors[w].evictions = {FromTheStart(uses.front()), ToTheEnd(uses.back(), program.runs)};
+  const Plan plan = Schedule(net.graph, program).value();
   EXPECT_EQ(Check(net.graph, plan), std::vector<std::string>());
   EXPECT_EQ(plan.homes, (std::vector<Home>{{w, Tier::kHost, 0}}));
   const auto refused = [&](const ShortList<Eviction>& evictions, StateHome home,
                            const std::string& why) {
-    Decision wrong = decision;
+    Program wrong = program;
     wrong.tensors[w].evictions = evictions;
     wrong.tensors[w].home = home;
     EXPECT_NE(Refusal(net.graph, wrong).find("tensor w: " + why), std::string::npos)
@@ -211,15 +210,15 @@ TEST(Lifetimes, RefusesStateThatDoesNotBeginOrEndInItsHome) {
   const std::string both_ends = "its home is off the device, so it has to begin and to end there";
   refused({}, StateHome::kAway, both_ends);
   refused({FromTheStart(uses.front())}, StateHome::kAway, both_ends);
-  refused({ToTheEnd(uses.back(), decision.runs)}, StateHome::kAway, both_ends);
-  refused(decision.tensors[w].evictions, StateHome::kDevice,
+  refused({ToTheEnd(uses.back(), program.runs)}, StateHome::kAway, both_ends);
+  refused(program.tensors[w].evictions, StateHome::kDevice,
           "it stays where it is, so it cannot have an eviction");
   refused({}, StateHome::kInPlace, "operations cannot use it in host memory");
   Eviction dropped = FromTheStart(uses.front());
   dropped.dropped = true;
-  refused({dropped, ToTheEnd(uses.back(), decision.runs)}, StateHome::kAway,
+  refused({dropped, ToTheEnd(uses.back(), program.runs)}, StateHome::kAway,
           "a/forward needs its value, which was dropped");
-  Decision other = resident;
+  Program other = resident;
   other.tensors[1].home = StateHome::kAway;
   EXPECT_NE(Refusal(net.graph, other).find("tensor x: its home has to be on the device"),
             std::string::npos);
@@ -228,14 +227,14 @@ TEST(Lifetimes, RefusesStateThatDoesNotBeginOrEndInItsHome) {
 TEST(Lifetimes, RefusesAPartOfADroppedTensor) {
   HandMade net = Chain();
   net.graph.ops[1].repeatable = true;
-  Decision decision = DefaultDecision(net.graph);
-  placement::Run again = decision.runs[1];
+  Program program = DefaultProgram(net.graph);
+  placement::Run again = program.runs[1];
   again.recompute = true;
-  decision.runs.insert(decision.runs.begin() + 5, again);
-  decision.tensors[2].evictions = {{2, 2, 5, 5, true}};
-  EXPECT_TRUE(Schedule(net.graph, decision).ok());
-  decision.tensors[2].evictions[0].stays = kAlignment;
-  EXPECT_NE(Refusal(net.graph, decision)
+  program.runs.insert(program.runs.begin() + 5, again);
+  program.tensors[2].evictions = {{2, 2, 5, 5, true}};
+  EXPECT_TRUE(Schedule(net.graph, program).ok());
+  program.tensors[2].evictions[0].stays = kAlignment;
+  EXPECT_NE(Refusal(net.graph, program)
                 .find("tensor a: its first 256 bytes cannot stay in the eviction after b/forward"),
             std::string::npos);
 }
@@ -247,15 +246,15 @@ TEST(Lifetimes, RefusesAnOutputOnAnInputOfWhichAPartStays) {
   net.Forward("second", Uses({x}, {}));
   net.Forward("third", Uses({x}, {y}, {{y, x}}));
   net.Forward("fourth", Uses({x, y}, {}));
-  Decision decision = DefaultDecision(net.graph);
-  decision.tensors[x].evictions = {{0, 0, 1, 1},
-                                   {2, 2, 3, 3}};  // the second comes back from the same copy
-  decision.runs[2].aliases = {{y, x}};
-  EXPECT_TRUE(Schedule(net.graph, decision).ok());
-  decision.tensors[x].evictions[0].stays = kAlignment;
-  EXPECT_TRUE(Schedule(net.graph, decision).ok());
-  decision.tensors[x].evictions[1].stays = kAlignment;
-  EXPECT_NE(Refusal(net.graph, decision)
+  Program program = DefaultProgram(net.graph);
+  program.tensors[x].evictions = {{0, 0, 1, 1},
+                                  {2, 2, 3, 3}};  // the second comes back from the same copy
+  program.runs[2].aliases = {{y, x}};
+  EXPECT_TRUE(Schedule(net.graph, program).ok());
+  program.tensors[x].evictions[0].stays = kAlignment;
+  EXPECT_TRUE(Schedule(net.graph, program).ok());
+  program.tensors[x].evictions[1].stays = kAlignment;
+  EXPECT_NE(Refusal(net.graph, program)
                 .find("operation third: y cannot lie on x: a part of the input stays"),
             std::string::npos);
 }

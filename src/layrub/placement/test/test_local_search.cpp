@@ -21,14 +21,14 @@ using testing::HandMade;
 using testing::LinkMachine;
 using testing::Uses;
 
-Outcome Simulated(const Graph& graph, const Machine& machine, const Decision& decision) {
-  const Plan plan = schedule::Schedule(graph, decision).value();
+Outcome Simulated(const Graph& graph, const Machine& machine, const Program& program) {
+  const Plan plan = schedule::Schedule(graph, program).value();
   const Timeline timeline = Simulate(graph, plan, machine);
   return {timeline.seconds, ReturnsByTensor(graph, plan, timeline)};
 }
 
-int64_t Peak(const Graph& graph, const Decision& decision) {
-  return cost::PeakLiveBytes(FindLifetimes(graph, decision).value(), decision.runs.size());
+int64_t Peak(const Graph& graph, const Program& program) {
+  return cost::PeakLiveBytes(FindLifetimes(graph, program).value(), program.runs.size());
 }
 
 /// x, which takes a second, is needed again after y and z, of 8 units each, have been written and
@@ -46,16 +46,16 @@ class OneAway : public ::testing::Test {
     net_.graph.ops[0].repeatable = true;
   }
   /// The result of a search that starts with x copied, or recomputed if `again`.
-  Decision After(const Machine& machine, int64_t units, bool again, bool parts = false) {
-    Residency residency = ResidencyOf(net_.graph, DefaultDecision(net_.graph));
-    residency.evictions[x_][0] = kEvicted;
-    if (again) residency = WithRun(net_.graph, residency, 3, 0);
-    LocalSearch search(net_.graph, machine, parts, [&](const Lifetimes&, const Decision& d) {
-      return Simulated(net_.graph, machine, d);
-    });
-    EXPECT_TRUE(search.Start(residency, units * kAlignment));
+  Program After(const Machine& machine, int64_t units, bool again, bool parts = false) {
+    Draft draft = MakeDraft(net_.graph, DefaultProgram(net_.graph));
+    Evict(x_, 0, Leaves::kAll, &draft);
+    if (again) draft = WithRun(net_.graph, draft, 3, 0);
+    LocalSearch search(
+        net_.graph, machine, parts, kUnlimitedHost,
+        [&](const Lifetimes&, const Program& d) { return Simulated(net_.graph, machine, d); });
+    EXPECT_TRUE(search.Start(draft, units * kAlignment));
     search.Go(30);
-    return search.at().decision;
+    return search.at().program;
   }
   HandMade net_;
   TensorId x_ = kNone;
@@ -64,34 +64,33 @@ class OneAway : public ::testing::Test {
 TEST_F(OneAway, StaysIfItFits) {
   // On a link on which even one unit takes longer than y and z.
   for (const bool again : {false, true}) {
-    const Decision decision = After(LinkMachine(0.125), 24, again);
-    EXPECT_EQ(decision.runs.size(), 4u);
-    EXPECT_TRUE(decision.tensors[x_].evictions.empty());
+    const Program program = After(LinkMachine(0.125), 24, again);
+    EXPECT_EQ(program.runs.size(), 4u);
+    EXPECT_TRUE(program.tensors[x_].evictions.empty());
   }
 }
 
 TEST_F(OneAway, IsCopiedOrRecomputedWhicheverIsFaster) {
   for (const bool again : {false, true}) {
-    const Decision slow_link = After(LinkMachine(1), 16, again);
+    const Program slow_link = After(LinkMachine(1), 16, again);
     EXPECT_EQ(slow_link.runs.size(), 5u);
-    const Decision fast_link = After(LinkMachine(80), 16, again);
+    const Program fast_link = After(LinkMachine(80), 16, again);
     EXPECT_EQ(fast_link.runs.size(), 4u);
     EXPECT_FALSE(fast_link.tensors[x_].evictions.empty());
   }
 }
 
 TEST_F(OneAway, KeepsAsManyBytesAsFit) {
-  Residency residency = ResidencyOf(net_.graph, DefaultDecision(net_.graph));
+  Draft draft = MakeDraft(net_.graph, DefaultProgram(net_.graph));
   Machine machine = LinkMachine(80);
   // x has 8 units, and the others at most 16.
   const auto stays = [&](int64_t units) {
-    const Decision decision =
-        LowerInTime(net_.graph, machine, residency, units * kAlignment).value();
-    EXPECT_EQ(decision.tensors[x_].evictions.size(), 1u);
-    EXPECT_LE(Peak(net_.graph, decision), units * kAlignment);
-    return decision.tensors[x_].evictions[0].stays / kAlignment;
+    const Program program = LowerInTime(net_.graph, machine, draft, units * kAlignment).value();
+    EXPECT_EQ(program.tensors[x_].evictions.size(), 1u);
+    EXPECT_LE(Peak(net_.graph, program), units * kAlignment);
+    return program.tensors[x_].evictions[0].stays / kAlignment;
   };
-  residency.evictions[x_][0] = kPartlyEvicted;
+  Evict(x_, 0, Leaves::kPart, &draft);
   EXPECT_EQ(stays(16), 0);
   EXPECT_EQ(stays(17), 1);
   EXPECT_EQ(stays(20), 4);
@@ -101,38 +100,39 @@ TEST_F(OneAway, KeepsAsManyBytesAsFit) {
   EXPECT_EQ(stays(18), 0);  // parts are multiples of three units, which a fifth of a latency copies
   EXPECT_EQ(stays(20), 3);
   EXPECT_EQ(stays(23), 6);
-  residency.evictions[x_][0] = kEvicted;
+  Evict(x_, 0, Leaves::kAll, &draft);
   EXPECT_EQ(stays(23), 0);
 }
 
 TEST_F(OneAway, KeepsNoPartIfMarkedKeepOrDropped) {
-  Residency residency = ResidencyOf(net_.graph, DefaultDecision(net_.graph));
-  residency.evictions[x_][0] = kPartlyEvicted;
-  const Residency again = WithRun(net_.graph, residency, 3, 0);
-  Decision decision = LowerInTime(net_.graph, LinkMachine(80), again, 20 * kAlignment).value();
-  ASSERT_EQ(decision.tensors[x_].evictions.size(), 1u);
-  EXPECT_TRUE(decision.tensors[x_].evictions[0].dropped);
-  EXPECT_EQ(decision.tensors[x_].evictions[0].stays, 0);
+  Draft draft = MakeDraft(net_.graph, DefaultProgram(net_.graph));
+  Evict(x_, 0, Leaves::kPart, &draft);
+  const Draft again = WithRun(net_.graph, draft, 3, 0);
+  Program program = LowerInTime(net_.graph, LinkMachine(80), again, 20 * kAlignment).value();
+  ASSERT_EQ(program.tensors[x_].evictions.size(), 1u);
+  EXPECT_TRUE(program.tensors[x_].evictions[0].dropped);
+  EXPECT_EQ(program.tensors[x_].evictions[0].stays, 0);
   net_.graph.tensors[x_].keep = true;
-  decision = LowerInTime(net_.graph, LinkMachine(80), residency, 20 * kAlignment).value();
-  ASSERT_EQ(decision.tensors[x_].evictions.size(), 1u);
-  EXPECT_EQ(decision.tensors[x_].evictions[0].stays, 0);
+  program = LowerInTime(net_.graph, LinkMachine(80), draft, 20 * kAlignment).value();
+  ASSERT_EQ(program.tensors[x_].evictions.size(), 1u);
+  EXPECT_EQ(program.tensors[x_].evictions[0].stays, 0);
 }
 
 TEST_F(OneAway, IsEvictedPartlyIfOnlyAFewBytesAreMissing) {
-  const Decision decision = After(LinkMachine(8), 23, false, true);
-  EXPECT_EQ(decision.runs.size(), 4u);
-  ASSERT_EQ(decision.tensors[x_].evictions.size(), 1u);
-  EXPECT_EQ(decision.tensors[x_].evictions[0].stays, 7 * kAlignment);
+  const Program program = After(LinkMachine(8), 23, false, true);
+  EXPECT_EQ(program.runs.size(), 4u);
+  ASSERT_EQ(program.tensors[x_].evictions.size(), 1u);
+  EXPECT_EQ(program.tensors[x_].evictions[0].stays, 7 * kAlignment);
 }
 
 TEST_F(OneAway, CannotStartIfNoEvictionMakesItFit) {
   const Machine machine = LinkMachine(1);
-  LocalSearch search(net_.graph, machine, false, [](const Lifetimes&, const Decision&) -> Outcome {
-    ADD_FAILURE() << "nothing fits";
-    return {};
-  });
-  EXPECT_FALSE(search.Start(ResidencyOf(net_.graph, DefaultDecision(net_.graph)), 15 * kAlignment));
+  LocalSearch search(net_.graph, machine, false, kUnlimitedHost,
+                     [](const Lifetimes&, const Program&) -> Outcome {
+                       ADD_FAILURE() << "nothing fits";
+                       return {};
+                     });
+  EXPECT_FALSE(search.Start(MakeDraft(net_.graph, DefaultProgram(net_.graph)), 15 * kAlignment));
 }
 
 /// While both are evicted, only half of one of them fits beside what is needed.
@@ -146,52 +146,54 @@ class TwoPartlyAway : public ::testing::Test {
     net_.Forward("z/forward", Uses({y}, {z}));
     net_.Backward("shorter/backward", Uses({shorter_}, {}));
     net_.Backward("longer/backward", Uses({longer_}, {}));
-    residency_ = ResidencyOf(net_.graph, DefaultDecision(net_.graph));
-    residency_.evictions[longer_][0] = residency_.evictions[shorter_][0] = kPartlyEvicted;
+    draft_ = MakeDraft(net_.graph, DefaultProgram(net_.graph));
+    Evict(longer_, 0, Leaves::kPart, &draft_);
+    Evict(shorter_, 0, Leaves::kPart, &draft_);
   }
-  static int64_t Stays(const Decision& decision, TensorId t) {
-    return decision.tensors[t].evictions.size() == 1
-               ? decision.tensors[t].evictions[0].stays / kAlignment
+  static int64_t Stays(const Program& program, TensorId t) {
+    return program.tensors[t].evictions.size() == 1
+               ? program.tensors[t].evictions[0].stays / kAlignment
                : -1;
   }
   void Expect(int64_t longer_stays, int64_t shorter_stays) const {
-    const Decision decision = LowerInTime(net_.graph, LinkMachine(80), residency_, kRoom).value();
-    EXPECT_EQ(Stays(decision, longer_), longer_stays);
-    EXPECT_EQ(Stays(decision, shorter_), shorter_stays);
-    EXPECT_LE(Peak(net_.graph, decision), kRoom);
+    const Program program = LowerInTime(net_.graph, LinkMachine(80), draft_, kRoom).value();
+    EXPECT_EQ(Stays(program, longer_), longer_stays);
+    EXPECT_EQ(Stays(program, shorter_), shorter_stays);
+    EXPECT_LE(Peak(net_.graph, program), kRoom);
   }
   static constexpr int64_t kRoom = 20 * kAlignment;
   HandMade net_;
   const TensorId longer_ = net_.Add("longer", 8), shorter_ = net_.Add("shorter", 8);
-  Residency residency_;
+  Draft draft_;
 };
 
 TEST_F(TwoPartlyAway, KeepBytesForTheShorterTimeFirst) {
   Expect(0, 4);
-  residency_.evictions[shorter_][0] = kEvicted;
+  Evict(shorter_, 0, Leaves::kAll, &draft_);
   Expect(4, 0);
 }
 
 TEST_F(TwoPartlyAway, KeepBytesOfTheBarelyEvictedFirst) {
-  residency_.evictions[longer_][0] = kBarelyEvicted;
+  Evict(longer_, 0, Leaves::kBarely, &draft_);
   Expect(4, 0);
-  residency_.evictions[shorter_][0] = kBarelyEvicted;
+  Evict(shorter_, 0, Leaves::kBarely, &draft_);
   Expect(0, 4);
 }
 
 TEST_F(TwoPartlyAway, GetTheirOrderFromLocalSearch) {
   const Machine machine = LinkMachine(80);
-  LocalSearch search(net_.graph, machine, true, [&](const Lifetimes&, const Decision& d) {
-    Outcome outcome{Stays(d, longer_) == 4 ? 1.0 : 2.0,
-                    std::vector<double>(net_.graph.tensors.size())};
-    outcome.returns[longer_] = 1;
-    return outcome;
-  });
-  ASSERT_TRUE(search.Start(residency_, kRoom));
+  LocalSearch search(net_.graph, machine, true, kUnlimitedHost,
+                     [&](const Lifetimes&, const Program& d) {
+                       Outcome outcome{Stays(d, longer_) == 4 ? 1.0 : 2.0,
+                                       std::vector<double>(net_.graph.tensors.size())};
+                       outcome.returns[longer_] = 1;
+                       return outcome;
+                     });
+  ASSERT_TRUE(search.Start(draft_, kRoom));
   EXPECT_EQ(search.seconds(), 2);
   search.Go(30);
   EXPECT_EQ(search.seconds(), 1);
-  EXPECT_EQ(search.at().residency.evictions[longer_][0], kBarelyEvicted);
+  EXPECT_EQ(FindEvictionAfter(search.at().draft.program, longer_, 0)->leaves, Leaves::kBarely);
 }
 
 /// x is computed from u, which is larger. Both are needed again after y and z have been written and
@@ -208,16 +210,17 @@ TEST(LocalSearch, RecomputesMissingOperandsToo) {
   net.Backward("u/backward", Uses({u}, {}));
   for (Op& op : net.graph.ops) op.variants[0].flops = 1;
   net.graph.ops[0].repeatable = net.graph.ops[1].repeatable = true;
-  Residency residency = ResidencyOf(net.graph, DefaultDecision(net.graph));
-  residency.evictions[u][1] = residency.evictions[x][0] = kEvicted;
-  residency = WithRun(net.graph, residency, 5, 0);
+  Draft draft = MakeDraft(net.graph, DefaultProgram(net.graph));
+  Evict(u, 1, Leaves::kAll, &draft);
+  Evict(x, 0, Leaves::kAll, &draft);
+  draft = WithRun(net.graph, draft, 5, 0);
   const Machine machine = LinkMachine(1);
-  LocalSearch search(net.graph, machine, true, [&](const Lifetimes&, const Decision& d) {
-    return Simulated(net.graph, machine, d);
-  });
-  ASSERT_TRUE(search.Start(residency, 20 * kAlignment));
+  LocalSearch search(
+      net.graph, machine, true, kUnlimitedHost,
+      [&](const Lifetimes&, const Program& d) { return Simulated(net.graph, machine, d); });
+  ASSERT_TRUE(search.Start(draft, 20 * kAlignment));
   const auto copied = [&] {
-    const ShortList<Eviction>& evictions = search.at().decision.tensors[x].evictions;
+    const ShortList<Eviction>& evictions = search.at().program.tensors[x].evictions;
     return std::any_of(evictions.begin(), evictions.end(),
                        [](const Eviction& eviction) { return !eviction.dropped; });
   };
@@ -227,22 +230,22 @@ TEST(LocalSearch, RecomputesMissingOperandsToo) {
   EXPECT_LT(search.seconds(), 10);  // u and x are computed twice; one copy alone takes 8 seconds
 }
 
-TEST(LocalSearch, MakesRandomDecisionsFasterWithinTheCapacity) {
+TEST(LocalSearch, MakesRandomProgramsFasterWithinTheCapacity) {
   int faster = 0;
   for (uint64_t seed = 0; seed < 12; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 30);
     const Machine machine = LinkMachine(1000);
-    const Decision start = DefaultDecision(graph);
+    const Program start = DefaultProgram(graph);
     const int64_t all = Peak(graph, start);
     const int64_t capacity = std::max(FloorBytes(graph) + (all - FloorBytes(graph)) / 4, all / 2);
     const auto descend = [&] {
-      LocalSearch search(graph, machine, false, [&](const Lifetimes& lives, const Decision& d) {
-        EXPECT_EQ(lives == FindLifetimes(graph, d).value(), true) << graph.name;
-        return Simulated(graph, machine, d);
-      });
+      LocalSearch search(graph, machine, false, kUnlimitedHost,
+                         [&](const Lifetimes& lives, const Program& d) {
+                           EXPECT_EQ(lives == FindLifetimes(graph, d).value(), true) << graph.name;
+                           return Simulated(graph, machine, d);
+                         });
       std::vector<LocalSearch::Place> way;
-      for (bool goes = search.Start(ResidencyOf(graph, start), capacity);
-           goes && way.size() < 60;) {
+      for (bool goes = search.Start(MakeDraft(graph, start), capacity); goes && way.size() < 60;) {
         way.push_back(search.at());
         search.Go(1);
       }
@@ -255,8 +258,8 @@ TEST(LocalSearch, MakesRandomDecisionsFasterWithinTheCapacity) {
       EXPECT_EQ(way[i].outcome.seconds, same[i].outcome.seconds);
       const double before = way[std::max<size_t>(i, 1) - 1].outcome.seconds;
       EXPECT_LE(way[i].outcome.seconds, before) << graph.name;
-      EXPECT_LE(Peak(graph, way[i].decision), capacity) << graph.name;
-      const Plan plan = schedule::Schedule(graph, way[i].decision).value();
+      EXPECT_LE(Peak(graph, way[i].program), capacity) << graph.name;
+      const Plan plan = schedule::Schedule(graph, way[i].program).value();
       EXPECT_EQ(Check(graph, plan), std::vector<std::string>{}) << graph.name;
       faster += way[i].outcome.seconds < before;
     }

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "layrub/placement/cost/timeline.hpp"
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/schedule/waits.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/mutate.hpp"
 #include "layrub/placement/test/needed_waits.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
-#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/random_program.hpp"
 #include "layrub/placement/test/replay.hpp"
 #include "layrub/placement/test/slides.hpp"
 #include "layrub/placement/test/small_plan.hpp"
@@ -27,8 +27,8 @@ using testing::ExpectRight;
 using testing::GraphWriter;
 using testing::Join;
 using testing::PlanWriter;
-using testing::RandomDecision;
 using testing::RandomGraph;
+using testing::RandomProgram;
 using testing::Replay;
 using testing::Steps;
 using Lines = std::vector<std::string>;
@@ -158,8 +158,9 @@ TEST(RandomSlides, GiveTheRightValuesInAnyOrderOfTheLanes) {
   int64_t slides = 0, moves = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
-    const Plan packed =
-        schedule::Schedule(graph, RandomDecision(graph, seed, /*reckless=*/false)).value();
+    const Plan packed = schedule::Schedule(graph, RandomProgram(graph, seed, /*reckless=*/false),
+                                           testing::RandomPacking(seed))
+                            .value();
     const Plan plan = testing::WithSlides(graph, packed, seed);
     ASSERT_EQ(plan.device_bytes, packed.device_bytes);
     ASSERT_EQ(Join(Check(graph, plan)), "") << "seed " << seed;
@@ -179,8 +180,9 @@ TEST(RandomSlides, AreRefusedIfAnyStepIsRemovedOrChanged) {
   int64_t slides = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const Graph made = RandomGraph(seed, static_cast<int>(seed % 30));
-    const Plan packed =
-        schedule::Schedule(made, RandomDecision(made, seed, /*reckless=*/false)).value();
+    const Plan packed = schedule::Schedule(made, RandomProgram(made, seed, /*reckless=*/false),
+                                           testing::RandomPacking(seed))
+                            .value();
     const Graph graph = testing::WithNeededHostAccess(made, packed);
     const Plan plan = testing::WithSlides(graph, packed, seed);
     slides += testing::SlidesIn(graph, plan);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "layrub/placement/check/check.hpp"
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/policies/recompute.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
@@ -15,8 +15,8 @@
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/mutate.hpp"
 #include "layrub/placement/test/part_plan.hpp"
-#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/random_program.hpp"
 #include "layrub/placement/test/replay.hpp"
 #include "layrub/placement/test/small_plan.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
@@ -29,8 +29,8 @@ using testing::Join;
 using testing::Mutation;
 using testing::Mutations;
 using testing::PlanTightly;
-using testing::RandomDecision;
 using testing::RandomGraph;
+using testing::RandomProgram;
 using testing::Replay;
 
 /// The number of mutations of each kind that were tried.
@@ -65,11 +65,11 @@ TEST_F(MutationTest, AreFoundInAHandMadePlan) {
   // The same for a plan in which a is dropped and recomputed.
   Graph chain = testing::Chain().graph;
   chain.ops[1].repeatable = true;
-  Decision decision = DefaultDecision(chain);
+  Program program = DefaultProgram(chain);
   std::vector<bool> dropped(chain.tensors.size());
   dropped[2] = true;
-  policies::RecomputeOnce(chain, dropped, &decision);
-  const Result<Plan> plan = schedule::Schedule(chain, decision);
+  policies::RecomputeOnce(chain, dropped, &program);
+  const Result<Plan> plan = schedule::Schedule(chain, program);
   ASSERT_TRUE(plan.ok()) << plan.status().message;
   ExpectObjections(chain, plan.value(), &tried);
   // The same for plans in which a part of a tensor stays.
@@ -98,12 +98,12 @@ TEST_F(MutationTest, AreFoundInPlansOfRandomNets) {
   }
 }
 
-TEST_F(MutationTest, AreFoundInPlansOfRandomDecisions) {
+TEST_F(MutationTest, AreFoundInPlansOfRandomPrograms) {
   Tried tried;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 30));
-    const Result<Plan> plan =
-        schedule::Schedule(graph, RandomDecision(graph, seed, /*reckless=*/false));
+    const Result<Plan> plan = schedule::Schedule(
+        graph, RandomProgram(graph, seed, /*reckless=*/false), testing::RandomPacking(seed));
     ASSERT_TRUE(plan.ok()) << plan.status().message;
     ExpectObjections(graph, plan.value(), &tried);
   }
@@ -119,9 +119,9 @@ TEST_F(MutationTest, AreFoundInPlansWithMoves) {
   int64_t moves = 0;
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const Graph graph = RandomGraph(seed, 100);
-    const Plan plan = schedule::Schedule(graph, testing::WithPackingIntoPeak(
-                                                    graph, RandomDecision(graph, seed, false)))
-                          .value();
+    const Program program = RandomProgram(graph, seed, false);
+    const pack::Options packing = testing::IntoPeak(graph, program, testing::RandomPacking(seed));
+    const Plan plan = schedule::Schedule(graph, program, packing).value();
     if (testing::MovesIn(plan) == 0) continue;
     moves += testing::MovesIn(plan);
     ExpectObjections(graph, plan, &tried);

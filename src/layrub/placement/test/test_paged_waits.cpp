@@ -8,21 +8,21 @@
 
 #include "layrub/placement/cost/live_bytes.hpp"
 #include "layrub/placement/cost/timeline.hpp"
-#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
-#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/random_program.hpp"
 
 namespace layrub::placement::schedule {
 namespace {
 
 using testing::GraphWriter;
 using testing::PlanWriter;
-using testing::RandomDecision;
 using testing::RandomGraph;
+using testing::RandomProgram;
 
 /// x is saved and freed; y is made; x comes back.
 class AddPagedWaitsTest : public ::testing::Test {
@@ -140,10 +140,11 @@ TEST_F(PagedParts, KeepTheirBytes) {
 TEST(AddPagedWaits, FitsFromThePeakUpwardAndKeepsEveryStep) {
   for (uint64_t seed = 0; seed < 500; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
-    const Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
-    const Lifetimes lives = FindLifetimes(graph, decision).value();
-    const int64_t peak = cost::PeakLiveBytes(lives, decision.runs.size());
-    const Plan steps = StepsOf(graph, decision, lives);
+    const Program program = RandomProgram(graph, seed, /*reckless=*/false);
+    const Lifetimes lives =
+        FindLifetimes(graph, program, testing::RandomPacking(seed).host_bytes).value();
+    const int64_t peak = cost::PeakLiveBytes(lives, program.runs.size());
+    const Plan steps = StepsOf(graph, program, lives);
     for (const int64_t bytes : {peak, 2 * peak}) {
       Plan paged = steps;
       ASSERT_TRUE(AddPagedWaits(graph, bytes, &paged)) << seed;

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/plan_writer.hpp"

@@ -7,8 +7,8 @@
 
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/test/part_plan.hpp"
-#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/random_program.hpp"
 #include "layrub/placement/test/small_plan.hpp"
 
 namespace layrub {
@@ -104,7 +104,9 @@ TEST(PlanWalk, CountsTheLiveBytesWithinTheArena) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
     const Plan plan =
-        placement::schedule::Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
+        placement::schedule::Schedule(graph, testing::RandomProgram(graph, seed, false),
+                                      testing::RandomPacking(seed))
+            .value();
     for (PlanWalk walk(graph, plan); walk.Next();) {
       std::array<int64_t, kTiers> bytes{};
       for (const LiveRange& range : walk.ranges())

@@ -22,9 +22,9 @@ class Profile : public ::testing::Test {
     for (Op& op : graph_.ops) {
       for (Variant& variant : op.variants) variant.flops = 2000;
     }
-    Decision decision = DefaultDecision(graph_);
-    decision.tensors[1].evictions = {{1, 2, 5, 6}};
-    const Result<Plan> plan = schedule::Schedule(graph_, decision);
+    Program program = DefaultProgram(graph_);
+    program.tensors[1].evictions = {{1, 2, 5, 6}};
+    const Result<Plan> plan = schedule::Schedule(graph_, program);
     ASSERT_TRUE(plan.ok()) << plan.status().message;
     plan_ = plan.value();
   }
@@ -83,7 +83,7 @@ TEST_F(Profile, SubtractsTheSlowdownByCopies) {
 }
 
 TEST_F(Profile, LearnsNoSlowdownFromIterationsWithoutCopies) {
-  const Result<Plan> plan = schedule::Schedule(graph_, DefaultDecision(graph_));
+  const Result<Plan> plan = schedule::Schedule(graph_, DefaultProgram(graph_));
   ASSERT_TRUE(plan.ok());
   Machine learnt = Unit();
   learnt.compute_while_copying = 0.7;

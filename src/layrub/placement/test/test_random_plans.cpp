@@ -11,11 +11,11 @@
 
 #include "layrub/placement/check/check.hpp"
 #include "layrub/placement/cost/floor.hpp"
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
-#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/random_program.hpp"
 #include "layrub/placement/test/replay.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 
@@ -23,8 +23,8 @@ namespace layrub::placement {
 namespace {
 
 using testing::ArbitraryGraph;
-using testing::RandomDecision;
 using testing::RandomGraph;
+using testing::RandomProgram;
 using testing::Replay;
 using testing::SmallestBudget;
 
@@ -154,17 +154,17 @@ TEST(RandomPlans, FitEveryBudgetFromTheReportedSmallestUp) {
   });
 }
 
-TEST(RandomPlans, PassTheCheckForRandomDecisions) {
+TEST(RandomPlans, PassTheCheckForRandomPrograms) {
   int again = 0, copied_and_dropped = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
-    const Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
-    const Result<Plan> plan = schedule::Schedule(graph, decision);
+    const Program program = RandomProgram(graph, seed, /*reckless=*/false);
+    const Result<Plan> plan = schedule::Schedule(graph, program, testing::RandomPacking(seed));
     ASSERT_TRUE(plan.ok()) << "seed " << seed << ": " << plan.status().message;
     ASSERT_EQ(Join(Check(graph, plan.value())), "") << "seed " << seed;
     ASSERT_EQ(Replay(graph, plan.value(), seed), "") << "seed " << seed;
     again += testing::Recomputed(plan.value());
-    for (const TensorDecision& tensor : decision.tensors) {
+    for (const TensorProgram& tensor : program.tensors) {
       const auto dropped = std::count_if(tensor.evictions.begin(), tensor.evictions.end(),
                                          [](const Eviction& eviction) { return eviction.dropped; });
       const auto copied = static_cast<int64_t>(tensor.evictions.size()) - dropped;
@@ -180,9 +180,9 @@ TEST(RandomPlans, PassTheCheckWithMovesAndFitIntoTheirPeak) {
   int at_the_peak = 0, above = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(5 * seed));
-    const Decision decision =
-        testing::WithPackingIntoPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
-    const Result<Plan> plan = schedule::Schedule(graph, decision);
+    const Program program = RandomProgram(graph, seed, /*reckless=*/false);
+    const pack::Options packing = testing::IntoPeak(graph, program, testing::RandomPacking(seed));
+    const Result<Plan> plan = schedule::Schedule(graph, program, packing);
     ASSERT_TRUE(plan.ok()) << "seed " << seed << ": " << plan.status().message;
     ASSERT_EQ(Join(Check(graph, plan.value())), "") << "seed " << seed;
     ASSERT_EQ(Replay(graph, plan.value(), seed), "") << "seed " << seed;
@@ -190,18 +190,18 @@ TEST(RandomPlans, PassTheCheckWithMovesAndFitIntoTheirPeak) {
     ASSERT_TRUE(read.ok()) << read.status().message;
     ASSERT_EQ(read.value(), plan.value());
     moves += testing::MovesIn(plan.value());
-    (plan.value().device_bytes <= decision.enough_bytes ? at_the_peak : above) += 1;
+    (plan.value().device_bytes <= packing.enough_bytes ? at_the_peak : above) += 1;
   }
   EXPECT_GT(moves, 10);
   EXPECT_GT(at_the_peak, above);
 }
 
-TEST(RandomPlans, PassTheCheckOrAreRefusedForRecklessDecisions) {
+TEST(RandomPlans, PassTheCheckOrAreRefusedForRecklessPrograms) {
   int refused = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
-    const Result<Plan> plan =
-        schedule::Schedule(graph, RandomDecision(graph, seed, /*reckless=*/true));
+    const Result<Plan> plan = schedule::Schedule(
+        graph, RandomProgram(graph, seed, /*reckless=*/true), testing::RandomPacking(seed));
     if (plan.ok()) {
       ASSERT_EQ(Join(Check(graph, plan.value())), "") << "seed " << seed;
     } else {

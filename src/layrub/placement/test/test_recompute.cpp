@@ -1,4 +1,4 @@
-// Recomputations: what a decision may ask for, the steps that follow, the runs that restore dropped
+// Recomputations: what a program may ask for, the steps that follow, the runs that restore dropped
 // tensors, and the strategy sqrt.
 #include <gtest/gtest.h>
 
@@ -40,16 +40,16 @@ placement::Run Again(OpId op) {
   return run;
 }
 
-/// The chain's default decision with recomputations of these operations just before b/backward.
-Decision BeforeBackwardOfB(const Graph& graph, const std::vector<OpId>& ops) {
-  Decision decision = DefaultDecision(graph);
-  auto place = decision.runs.begin() + 5;
-  for (const OpId o : ops) place = decision.runs.insert(place, Again(o)) + 1;
-  return decision;
+/// The chain's default program with recomputations of these operations just before b/backward.
+Program BeforeBackwardOfB(const Graph& graph, const std::vector<OpId>& ops) {
+  Program program = DefaultProgram(graph);
+  auto place = program.runs.begin() + 5;
+  for (const OpId o : ops) place = program.runs.insert(place, Again(o)) + 1;
+  return program;
 }
 
-Plan MustSchedule(const Graph& graph, const Decision& decision) {
-  const Result<Plan> plan = schedule::Schedule(graph, decision);
+Plan MustSchedule(const Graph& graph, const Program& program) {
+  const Result<Plan> plan = schedule::Schedule(graph, program);
   EXPECT_TRUE(plan.ok()) << plan.status().message;
   if (!plan.ok()) return {};
   const std::vector<std::string> objections = Check(graph, plan.value());
@@ -57,8 +57,8 @@ Plan MustSchedule(const Graph& graph, const Decision& decision) {
   return plan.value();
 }
 
-std::string Refusal(const Graph& graph, const Decision& decision) {
-  const Status status = schedule::Schedule(graph, decision).status();
+std::string Refusal(const Graph& graph, const Program& program) {
+  const Status status = schedule::Schedule(graph, program).status();
   EXPECT_EQ(status.code, Code::kInvalid);
   return status.message;
 }
@@ -72,9 +72,9 @@ Lines RunNames(const Graph& graph, const std::vector<placement::Run>& runs) {
 
 TEST(Recompute, RestoresADroppedTensorWithoutACopy) {
   const Graph graph = RepeatableChain();
-  Decision decision = BeforeBackwardOfB(graph, {1});
-  decision.tensors[2].evictions = {{2, 2, 5, 5, true}};
-  const Plan plan = MustSchedule(graph, decision);
+  Program program = BeforeBackwardOfB(graph, {1});
+  program.tensors[2].evictions = {{2, 2, 5, 5, true}};
+  const Plan plan = MustSchedule(graph, program);
   EXPECT_EQ(Steps(graph, plan), (Lines{"alloc device x 256",
                                        "run data/forward variant=0 algorithm=0",
                                        "alloc device a 1280",
@@ -103,26 +103,26 @@ TEST(Recompute, RestoresADroppedTensorWithoutACopy) {
 TEST(Recompute, TakesTheTimeOfTheOperation) {
   Graph graph = RepeatableChain();
   for (Op& op : graph.ops) op.variants[0].flops = 1e9;
-  Decision decision = DefaultDecision(graph);
-  const double once = Simulate(graph, MustSchedule(graph, decision), {}).seconds;
-  decision = BeforeBackwardOfB(graph, {1, 2});
-  const double again = Simulate(graph, MustSchedule(graph, decision), {}).seconds;
+  Program program = DefaultProgram(graph);
+  const double once = Simulate(graph, MustSchedule(graph, program), {}).seconds;
+  program = BeforeBackwardOfB(graph, {1, 2});
+  const double again = Simulate(graph, MustSchedule(graph, program), {}).seconds;
   EXPECT_NEAR(again, once * 9 / 7, 1e-9);
 }
 
 TEST(Recompute, MayFollowAnOffload) {
   const Graph graph = RepeatableChain();
-  Decision decision = BeforeBackwardOfB(graph, {1});
+  Program program = BeforeBackwardOfB(graph, {1});
   // x is fetched for the recomputation; b is copied, fetched for c/backward and dropped.
-  decision.tensors[1].evictions = {{1, 1, 5, 5}};
-  decision.tensors[2].evictions = {{2, 3, 5, 5, true}};
-  const Lines steps = Steps(graph, MustSchedule(graph, decision));
+  program.tensors[1].evictions = {{1, 1, 5, 5}};
+  program.tensors[2].evictions = {{2, 3, 5, 5, true}};
+  const Lines steps = Steps(graph, MustSchedule(graph, program));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy host device x"), 1);
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy device host a"), 0);
 
-  decision = BeforeBackwardOfB(graph, {1, 2});
-  decision.tensors[3].evictions = {{2, 2, 3, 3}, {3, 3, 4, 4}, {4, 4, 6, 6, true}};
-  const Lines more = Steps(graph, MustSchedule(graph, decision));
+  program = BeforeBackwardOfB(graph, {1, 2});
+  program.tensors[3].evictions = {{2, 2, 3, 3}, {3, 3, 4, 4}, {4, 4, 6, 6, true}};
+  const Lines more = Steps(graph, MustSchedule(graph, program));
   EXPECT_EQ(std::count(more.begin(), more.end(), "copy device host b"), 1);
   EXPECT_EQ(std::count(more.begin(), more.end(), "copy host device b"), 2);
   EXPECT_EQ(std::count(more.begin(), more.end(), "run b/forward variant=0 algorithm=0 recompute"),
@@ -132,9 +132,9 @@ TEST(Recompute, MayFollowAnOffload) {
 TEST(Recompute, LeavesAHostCopyValid) {
   Graph graph = RepeatableChain();
   graph.tensors[2].keep = true;
-  Decision decision = BeforeBackwardOfB(graph, {1});
-  decision.tensors[2].evictions = {{1, 1, 2, 2}, {2, 2, 5, 5, true}};
-  const Plan plan = MustSchedule(graph, decision);
+  Program program = BeforeBackwardOfB(graph, {1});
+  program.tensors[2].evictions = {{1, 1, 2, 2}, {2, 2, 5, 5, true}};
+  const Plan plan = MustSchedule(graph, program);
   const Lines steps = Steps(graph, plan);
   EXPECT_EQ(Names(graph, plan.readable), (Lines{"a"}));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free host a"), 0);
@@ -144,13 +144,13 @@ TEST(Recompute, LeavesAHostCopyValid) {
 TEST(Recompute, IsRefusedForATensorReadBetweenThePasses) {
   Graph graph = RepeatableChain();
   graph.tensors[2].keep = true;
-  Decision decision = BeforeBackwardOfB(graph, {1});
-  decision.tensors[2].evictions = {{2, 2, 5, 5, true}};
-  EXPECT_EQ(Refusal(graph, decision),
+  Program program = BeforeBackwardOfB(graph, {1});
+  program.tensors[2].evictions = {{2, 2, 5, 5, true}};
+  EXPECT_EQ(Refusal(graph, program),
             "tensor a: it is marked keep, so it must be readable between the passes, but it is "
             "dropped after b/forward");
-  decision.tensors[2].evictions = {{2, 4, 5, 5, true}};  // freed after the forward pass has ended
-  EXPECT_EQ(Names(graph, MustSchedule(graph, decision).readable), (Lines{"a"}));
+  program.tensors[2].evictions = {{2, 4, 5, 5, true}};  // freed after the forward pass has ended
+  EXPECT_EQ(Names(graph, MustSchedule(graph, program).readable), (Lines{"a"}));
 }
 
 TEST(Recompute, WritesTheSameBitsOverATensorThatStayed) {
@@ -161,12 +161,12 @@ TEST(Recompute, WritesTheSameBitsOverATensorThatStayed) {
 
 TEST(Recompute, WaitsForTheCopyThatReadsWhatItOverwrites) {
   const Graph graph = RepeatableChain();
-  Decision decision = DefaultDecision(graph);
-  decision.runs.insert(decision.runs.begin() + 3, Again(1));
-  decision.tensors[2].evictions = {{2, 2, 3, 3}, {3, 4, 5, 6}};
+  Program program = DefaultProgram(graph);
+  program.runs.insert(program.runs.begin() + 3, Again(1));
+  program.tensors[2].evictions = {{2, 2, 3, 3}, {3, 4, 5, 6}};
   // The prefetch before the recomputation is useless but legal: the copies and the recomputation
   // touch the same bytes.
-  const Lines steps = Steps(graph, MustSchedule(graph, decision));
+  const Lines steps = Steps(graph, MustSchedule(graph, program));
   const auto again =
       std::find(steps.begin(), steps.end(), "run a/forward variant=0 algorithm=0 recompute");
   ASSERT_NE(again, steps.end());
@@ -181,14 +181,14 @@ TEST(Recompute, RunsInPlaceIfTheFirstRunCould) {
   net.Forward("z/forward", Uses({y}, {z}, {{z, y}}));
   net.Backward("z/backward", Uses({z}, {}));
   for (const OpId o : {1, 2}) net.graph.ops[o].repeatable = true;
-  Decision decision = DefaultDecision(net.graph);
-  decision.runs.insert(decision.runs.begin() + 3, {Again(1), Again(2)});
-  decision.tensors[y].evictions = {{2, 2, 3, 3, true}};
-  decision.tensors[z].evictions = {{2, 2, 4, 4, true}};
-  for (const RunId r : {2, 4}) decision.runs[r].aliases = {{z, y}};
-  EXPECT_EQ(MustSchedule(net.graph, decision).device_bytes, 8 * kAlignment);
-  decision.tensors[y].evictions.clear();
-  EXPECT_NE(Refusal(net.graph, decision).find("z cannot lie on y"), std::string::npos);
+  Program program = DefaultProgram(net.graph);
+  program.runs.insert(program.runs.begin() + 3, {Again(1), Again(2)});
+  program.tensors[y].evictions = {{2, 2, 3, 3, true}};
+  program.tensors[z].evictions = {{2, 2, 4, 4, true}};
+  for (const RunId r : {2, 4}) program.runs[r].aliases = {{z, y}};
+  EXPECT_EQ(MustSchedule(net.graph, program).device_bytes, 8 * kAlignment);
+  program.tensors[y].evictions.clear();
+  EXPECT_NE(Refusal(net.graph, program).find("z cannot lie on y"), std::string::npos);
 }
 
 TEST(Recompute, DoesNotUpdateState) {
@@ -199,11 +199,11 @@ TEST(Recompute, DoesNotUpdateState) {
   net.Forward("bn/forward", Uses({x, mean}, {y, mean}));
   net.Backward("bn/backward", Uses({x, y}, {}));
   net.graph.ops[1].repeatable = true;
-  Decision decision = DefaultDecision(net.graph);
-  decision.runs.insert(decision.runs.begin() + 2, Again(1));
-  decision.tensors[y].evictions = {{1, 1, 2, 2, true}};
-  MustSchedule(net.graph, decision);
-  EXPECT_EQ(FindUses(net.graph, decision.runs)[mean].size(), 1u);
+  Program program = DefaultProgram(net.graph);
+  program.runs.insert(program.runs.begin() + 2, Again(1));
+  program.tensors[y].evictions = {{1, 1, 2, 2, true}};
+  MustSchedule(net.graph, program);
+  EXPECT_EQ(FindUses(net.graph, program.runs)[mean].size(), 1u);
 }
 
 TEST(Recompute, IsRefusedIfItCouldGiveOtherBits) {
@@ -221,7 +221,7 @@ TEST(Recompute, IsRefusedIfItCouldGiveOtherBits) {
     placement::Run run;
     int place;
     std::string message;
-    std::function<void(Graph*, Decision*)> spoil = [](Graph*, Decision*) {};
+    std::function<void(Graph*, Program*)> spoil = [](Graph*, Program*) {};
   };
   const std::vector<Case> cases{
       {Again(1), 1, "y/forward: it cannot run again: it has not run before"},
@@ -230,32 +230,32 @@ TEST(Recompute, IsRefusedIfItCouldGiveOtherBits) {
       {Again(2), 3, "change/forward: it cannot run again: x, which it reads, was written since"},
       {Again(4), 5, "y/backward: it cannot run again: it is not a repeatable forward"},
       {Again(0), 1, "x/forward: it cannot run again: it is not a repeatable forward",
-       [](Graph* graph, Decision*) { graph->ops[0].repeatable = false; }},
+       [](Graph* graph, Program*) { graph->ops[0].repeatable = false; }},
       {Again(1), 2, "y/forward: it cannot run again: its variant and its algorithm do not promise",
-       [](Graph*, Decision* d) { d->runs[1].algorithm = 1; }},
+       [](Graph*, Program* d) { d->runs[1].algorithm = 1; }},
       {Again(1), 2, "y/forward: it cannot run again: its variant and its algorithm do not promise",
-       [](Graph*, Decision* d) { d->runs[1].algorithm = d->runs[2].algorithm = 1; }},
+       [](Graph*, Program* d) { d->runs[1].algorithm = d->runs[2].algorithm = 1; }},
   };
   for (const Case& wrong : cases) {
     Graph graph = net.graph;
-    Decision decision = DefaultDecision(graph);
-    decision.runs.insert(decision.runs.begin() + wrong.place, wrong.run);
-    wrong.spoil(&graph, &decision);
-    const std::string message = Refusal(graph, decision);
+    Program program = DefaultProgram(graph);
+    program.runs.insert(program.runs.begin() + wrong.place, wrong.run);
+    wrong.spoil(&graph, &program);
+    const std::string message = Refusal(graph, program);
     EXPECT_NE(message.find(wrong.message), std::string::npos) << message;
   }
 }
 
 TEST(Recompute, ADroppedTensorThatIsReadIsRefused) {
   const Graph graph = RepeatableChain();
-  Decision decision = DefaultDecision(graph);
-  decision.tensors[2].evictions = {{2, 2, 5, 5, true}};
-  EXPECT_EQ(Refusal(graph, decision), "tensor a: b/backward needs its value, which was dropped");
+  Program program = DefaultProgram(graph);
+  program.tensors[2].evictions = {{2, 2, 5, 5, true}};
+  EXPECT_EQ(Refusal(graph, program), "tensor a: b/backward needs its value, which was dropped");
 }
 
 TEST(Producers, AreRepeatableForwardsWithUnchangedOperands) {
   Graph graph = RepeatableChain();
-  const auto producers = [&graph] { return Producers(graph, DefaultDecision(graph).runs); };
+  const auto producers = [&graph] { return Producers(graph, DefaultProgram(graph).runs); };
   EXPECT_EQ(producers(), (std::vector<OpId>{kNone, kNone, 1, 2, 3, kNone, kNone}));
   graph.ops[5].variants[0].writes.push_back(3);  // b/backward changes b
   EXPECT_EQ(producers(), (std::vector<OpId>{kNone, kNone, 1, kNone, kNone, kNone, kNone}));
@@ -265,7 +265,7 @@ TEST(Producers, AreRepeatableForwardsWithUnchangedOperands) {
 
 TEST(AppendReplay, RestoresMissingTensorsOnceAndInOrder) {
   const Graph graph = RepeatableChain();
-  const std::vector<placement::Run> originals = DefaultDecision(graph).runs;
+  const std::vector<placement::Run> originals = DefaultProgram(graph).runs;
   const std::vector<OpId> producers = Producers(graph, originals);
   std::vector<bool> away(graph.tensors.size());
   std::vector<placement::Run> runs;
@@ -284,14 +284,14 @@ TEST(AppendReplay, RestoresMissingTensorsOnceAndInOrder) {
 
 TEST(RecomputeOnce, RecomputesAnOperationBeforeItsFirstBackwardReader) {
   const Graph graph = RepeatableChain();
-  Decision decision = DefaultDecision(graph);
-  RecomputeOnce(graph, {false, false, true, true, false, false, false}, &decision);
-  EXPECT_EQ(RunNames(graph, decision.runs),
+  Program program = DefaultProgram(graph);
+  RecomputeOnce(graph, {false, false, true, true, false, false, false}, &program);
+  EXPECT_EQ(RunNames(graph, program.runs),
             (Lines{"data/forward", "a/forward", "b/forward", "c/forward", "again a/forward",
                    "again b/forward", "c/backward", "b/backward", "a/backward"}));
-  EXPECT_EQ(decision.tensors[2].evictions, (ShortList<Eviction>{{2, 2, 4, 4, true}}));
-  EXPECT_EQ(decision.tensors[3].evictions, (ShortList<Eviction>{{3, 3, 5, 5, true}}));
-  MustSchedule(graph, decision);
+  EXPECT_EQ(program.tensors[2].evictions, (ShortList<Eviction>{{2, 2, 4, 4, true}}));
+  EXPECT_EQ(program.tensors[3].evictions, (ShortList<Eviction>{{3, 3, 5, 5, true}}));
+  MustSchedule(graph, program);
 }
 
 /// A net of `layers` layers y1, y2, ... one after the other; each backward reads what its forward

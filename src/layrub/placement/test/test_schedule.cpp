@@ -19,8 +19,8 @@ using testing::Steps;
 using testing::Uses;
 using Lines = std::vector<std::string>;
 
-Plan MustSchedule(const Graph& graph, const Decision& decision, int64_t padding = 0) {
-  const Result<Plan> plan = schedule::Schedule(graph, decision, padding);
+Plan MustSchedule(const Graph& graph, const Program& program, int64_t padding = 0) {
+  const Result<Plan> plan = schedule::Schedule(graph, program, {.padding = padding});
   EXPECT_TRUE(plan.ok()) << plan.status().message;
   if (!plan.ok()) return {};
   const std::vector<std::string> objections = Check(graph, plan.value());
@@ -28,8 +28,8 @@ Plan MustSchedule(const Graph& graph, const Decision& decision, int64_t padding 
   return plan.value();
 }
 
-std::string Refusal(const Graph& graph, const Decision& decision) {
-  const Status status = schedule::Schedule(graph, decision).status();
+std::string Refusal(const Graph& graph, const Program& program) {
+  const Status status = schedule::Schedule(graph, program).status();
   EXPECT_EQ(status.code, Code::kInvalid);
   return status.message;
 }
@@ -59,7 +59,7 @@ HandMade InPlaceChain() {
 
 TEST(Schedule, AllocatesAtTheFirstUseAndFreesAfterTheLast) {
   const HandMade net = Chain();
-  const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
+  const Plan plan = MustSchedule(net.graph, DefaultProgram(net.graph));
   EXPECT_EQ(Steps(net.graph, plan),
             (Lines{"alloc device x 256", "run data/forward variant=0 algorithm=0",
                    "alloc device a 1280", "run a/forward variant=0 algorithm=0",
@@ -77,9 +77,9 @@ TEST(Schedule, AllocatesAtTheFirstUseAndFreesAfterTheLast) {
 
 TEST(Schedule, OffloadsATensorBetweenTwoUses) {
   const HandMade net = Chain();
-  Decision decision = DefaultDecision(net.graph);
-  decision.tensors[1].evictions = {{1, 2, 5, 6}};
-  const Plan plan = MustSchedule(net.graph, decision);
+  Program program = DefaultProgram(net.graph);
+  program.tensors[1].evictions = {{1, 2, 5, 6}};
+  const Plan plan = MustSchedule(net.graph, program);
   EXPECT_EQ(Steps(net.graph, plan), (Lines{"alloc device x 256",
                                            "run data/forward variant=0 algorithm=0",
                                            "alloc device a 1280",
@@ -122,10 +122,10 @@ TEST(Schedule, PrefetchesInOrderOfUse) {
   net.Forward("c", Uses({}, {c}));
   net.Backward("b/backward", Uses({b}, {}));
   net.Backward("a/backward", Uses({a}, {}));
-  Decision decision = DefaultDecision(net.graph);
-  decision.tensors[a].evictions = {{0, 0, 2, 3, false}};
-  decision.tensors[b].evictions = {{0, 0, 2, 2, false}};
-  const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
+  Program program = DefaultProgram(net.graph);
+  program.tensors[a].evictions = {{0, 0, 2, 3, false}};
+  program.tensors[b].evictions = {{0, 0, 2, 2, false}};
+  const Lines steps = Steps(net.graph, MustSchedule(net.graph, program));
   const auto place = [&](const char* step) { return std::find(steps.begin(), steps.end(), step); };
   ASSERT_NE(place("copy host device a"), steps.end());
   EXPECT_LT(place("copy host device b"), place("copy host device a"));
@@ -133,9 +133,9 @@ TEST(Schedule, PrefetchesInOrderOfUse) {
 
 TEST(Schedule, CopiesAValueToTheHostOnce) {
   const HandMade net = Chain();
-  Decision decision = DefaultDecision(net.graph);
-  decision.tensors[3].evictions = {{2, 2, 3, 3}, {3, 3, 4, 4}};
-  const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
+  Program program = DefaultProgram(net.graph);
+  program.tensors[3].evictions = {{2, 2, 3, 3}, {3, 3, 4, 4}};
+  const Lines steps = Steps(net.graph, MustSchedule(net.graph, program));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy device host b"), 1);
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy host device b"), 2);
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "alloc host b 0"), 1);
@@ -147,9 +147,9 @@ TEST(Schedule, CopiesAgainWhatWasUpdatedInPlace) {
   net.Forward("one/forward", Uses({}, {sum}));
   net.Forward("two/forward", Uses({sum}, {sum}));
   net.Forward("three/forward", Uses({sum}, {}));
-  Decision decision = DefaultDecision(net.graph);
-  decision.tensors[sum].evictions = {{0, 0, 1, 1}, {1, 1, 2, 2}};
-  const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
+  Program program = DefaultProgram(net.graph);
+  program.tensors[sum].evictions = {{0, 0, 1, 1}, {1, 1, 2, 2}};
+  const Lines steps = Steps(net.graph, MustSchedule(net.graph, program));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy device host sum"), 2);
   // The second copy goes to the same host range: it waits for the operation that changed the value.
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "alloc host sum 0"), 1);
@@ -157,10 +157,10 @@ TEST(Schedule, CopiesAgainWhatWasUpdatedInPlace) {
 
 TEST(Schedule, PutsAnOutputOnItsInputAndFreesTheInputAtOnce) {
   const HandMade net = Chain();
-  Decision decision = DefaultDecision(net.graph);
-  decision.runs[4].aliases = {{5, 4}};
-  decision.runs[5].aliases = {{6, 5}};
-  const Plan plan = MustSchedule(net.graph, decision);
+  Program program = DefaultProgram(net.graph);
+  program.runs[4].aliases = {{5, 4}};
+  program.runs[5].aliases = {{6, 5}};
+  const Plan plan = MustSchedule(net.graph, program);
   const Lines steps = Steps(net.graph, plan);
   EXPECT_EQ(Lines(steps.begin() + 8, steps.end()),
             (Lines{"alias b.grad on c", "run c/backward variant=0 algorithm=0", "free device b",
@@ -171,21 +171,21 @@ TEST(Schedule, PutsAnOutputOnItsInputAndFreesTheInputAtOnce) {
 }
 
 /// Puts the versions of each blob on one range for the whole iteration.
-void Fuse(const Graph& graph, Decision* decision) {
-  const UseLists uses = FindUses(graph, decision->runs);
+void Fuse(const Graph& graph, Program* program) {
+  const UseLists uses = FindUses(graph, program->runs);
   for (const std::vector<TensorId>& chain : BlobVersions(graph, uses)) {
-    for (TensorId version : chain) decision->tensors[version].whole = true;
+    for (TensorId version : chain) program->tensors[version].whole = true;
     for (size_t i = 1; i < chain.size(); ++i) {
-      decision->runs[uses[chain[i]].front().run].aliases.push_back({chain[i], chain[i - 1]});
+      program->runs[uses[chain[i]].front().run].aliases.push_back({chain[i], chain[i - 1]});
     }
   }
 }
 
 TEST(Schedule, PutsWholeVersionsOfABlobOnOneRange) {
   const HandMade net = InPlaceChain();
-  Decision decision = DefaultDecision(net.graph);
-  Fuse(net.graph, &decision);
-  const Plan plan = MustSchedule(net.graph, decision);
+  Program program = DefaultProgram(net.graph);
+  Fuse(net.graph, &program);
+  const Plan plan = MustSchedule(net.graph, program);
   EXPECT_EQ(
       Steps(net.graph, plan),
       (Lines{"alloc device y 0", "alloc device x 1024", "run data/forward variant=0 algorithm=0",
@@ -200,38 +200,38 @@ TEST(Schedule, PutsWholeVersionsOfABlobOnOneRange) {
 
 TEST(Schedule, GivesBytesToASavedTensorOnlyIfAChosenVariantReadsIt) {
   const HandMade net = InPlaceChain();
-  Decision decision = DefaultDecision(net.graph);
-  Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
+  Program program = DefaultProgram(net.graph);
+  Lines steps = Steps(net.graph, MustSchedule(net.graph, program));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device mask"), 0);
-  decision.runs[6].variant = 1;
-  steps = Steps(net.graph, MustSchedule(net.graph, decision));
+  program.runs[6].variant = 1;
+  steps = Steps(net.graph, MustSchedule(net.graph, program));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device mask"), 1);
 }
 
 TEST(Schedule, RefusesToOverwriteAVersionThatIsReadLater) {
   const HandMade net = InPlaceChain();
-  Decision decision = DefaultDecision(net.graph);
-  Fuse(net.graph, &decision);
-  decision.runs[6].variant = 2;
-  EXPECT_NE(Refusal(net.graph, decision).find("operation relu/forward: y@2 cannot lie on y@1"),
+  Program program = DefaultProgram(net.graph);
+  Fuse(net.graph, &program);
+  program.runs[6].variant = 2;
+  EXPECT_NE(Refusal(net.graph, program).find("operation relu/forward: y@2 cannot lie on y@1"),
             std::string::npos);
 }
 
 TEST(Schedule, RefusesAnAliasThatTheOperationDoesNotAllow) {
   HandMade net = InPlaceChain();
   net.graph.ops[2].variants[0].may_alias.clear();
-  Decision decision = DefaultDecision(net.graph);
-  Fuse(net.graph, &decision);
-  EXPECT_NE(Refusal(net.graph, decision).find("operation bn/forward: y@1 cannot lie on y"),
+  Program program = DefaultProgram(net.graph);
+  Fuse(net.graph, &program);
+  EXPECT_NE(Refusal(net.graph, program).find("operation bn/forward: y@1 cannot lie on y"),
             std::string::npos);
 }
 
 TEST(Schedule, AllocatesWholeTensorsFirstAndLeavesThemReadable) {
   const HandMade net = Chain();
-  Decision decision = DefaultDecision(net.graph);
-  decision.tensors[6].whole = true;
-  decision.tensors[2].whole = true;
-  const Plan plan = MustSchedule(net.graph, decision);
+  Program program = DefaultProgram(net.graph);
+  program.tensors[6].whole = true;
+  program.tensors[2].whole = true;
+  const Plan plan = MustSchedule(net.graph, program);
   const Lines steps = Steps(net.graph, plan);
   EXPECT_EQ(Lines(steps.begin(), steps.begin() + 2),
             (Lines{"alloc device a 256", "alloc device a.grad 1280"}));
@@ -241,13 +241,13 @@ TEST(Schedule, AllocatesWholeTensorsFirstAndLeavesThemReadable) {
 TEST(Schedule, LeavesAKeptTensorOnTheDeviceOrInTheHostTier) {
   HandMade net = Chain();
   net.graph.tensors[1].keep = true;
-  Decision decision = DefaultDecision(net.graph);
-  Plan plan = MustSchedule(net.graph, decision);
+  Program program = DefaultProgram(net.graph);
+  Plan plan = MustSchedule(net.graph, program);
   EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"x"}));
   EXPECT_EQ(plan.host_bytes, 0);
 
-  decision.tensors[1].evictions = {{1, 2, 5, 6}};
-  plan = MustSchedule(net.graph, decision);
+  program.tensors[1].evictions = {{1, 2, 5, 6}};
+  plan = MustSchedule(net.graph, program);
   const Lines steps = Steps(net.graph, plan);
   EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"x"}));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free host x"), 0);
@@ -259,9 +259,9 @@ TEST(Schedule, AWorkspaceLivesDuringItsOperationOnly) {
   const TensorId work = net.Add("work", 2, Role::kWorkspace);
   const TensorId more = net.Add("more", 9, Role::kWorkspace);
   net.graph.ops[2].variants[0].algorithms = {{work, 0, true}, {more, 0, true}};
-  Decision decision = DefaultDecision(net.graph);
-  decision.runs[2].algorithm = 1;
-  const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
+  Program program = DefaultProgram(net.graph);
+  program.runs[2].algorithm = 1;
+  const Lines steps = Steps(net.graph, MustSchedule(net.graph, program));
   const auto begin = std::find(steps.begin(), steps.end(), "alloc device more 3328");
   ASSERT_NE(begin, steps.end());
   EXPECT_EQ(Lines(begin + 1, begin + 3),
@@ -275,7 +275,7 @@ TEST(Schedule, RunsAFillForADiffThatNobodyWrites) {
   net.Forward("data/forward", Uses({}, {x}));
   net.Run("x.grad/fill", Pass::kBackward, {Uses({}, {dx})}, OpKind::kFill);
   net.Backward("split/backward", Uses({dx}, {}));
-  const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
+  const Plan plan = MustSchedule(net.graph, DefaultProgram(net.graph));
   EXPECT_EQ(Steps(net.graph, plan),
             (Lines{"alloc device x 0", "run data/forward variant=0 algorithm=0", "free device x",
                    "alloc device x.grad 0", "run x.grad/fill variant=0 algorithm=0",
@@ -295,7 +295,7 @@ TEST(Schedule, LeavesSharedWeightsAloneAndEndsWithTheUpdate) {
   net.Backward("second/backward", Uses({x, y, w, dw}, {dw, dx}));
   net.Backward("first/backward", Uses({dx, dw}, {dw}));
   net.Run("w/update", Pass::kUpdate, {Uses({w, dw, h}, {w, h})}, OpKind::kUpdate);
-  const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
+  const Plan plan = MustSchedule(net.graph, DefaultProgram(net.graph));
   const Lines steps = Steps(net.graph, plan);
   const Tier device = Tier::kDevice;
   EXPECT_EQ(plan.homes, (std::vector<Home>{{w, device, 0}, {dw, device, 512}, {h, device, 1024}}));
@@ -316,31 +316,31 @@ TEST(Schedule, KeepsAForkedTensorUntilItsLastReader) {
   net.Forward("left/forward", Uses({x}, {left}, {{left, x}}));
   net.Forward("right/forward", Uses({x}, {right}, {{right, x}}));
   net.Forward("sum/forward", Uses({left, right}, {sum}, {{sum, left}, {sum, right}}));
-  Decision decision = DefaultDecision(net.graph);
-  decision.runs[1].aliases = {{left, x}};
-  EXPECT_NE(Refusal(net.graph, decision).find("left/forward: left cannot lie on x"),
+  Program program = DefaultProgram(net.graph);
+  program.runs[1].aliases = {{left, x}};
+  EXPECT_NE(Refusal(net.graph, program).find("left/forward: left cannot lie on x"),
             std::string::npos);
-  decision.runs[1].aliases.clear();
-  decision.runs[2].aliases = {{right, x}};
-  decision.runs[3].aliases = {{sum, right}};
-  EXPECT_EQ(MustSchedule(net.graph, decision).device_bytes, 2 * kAlignment);
+  program.runs[1].aliases.clear();
+  program.runs[2].aliases = {{right, x}};
+  program.runs[3].aliases = {{sum, right}};
+  EXPECT_EQ(MustSchedule(net.graph, program).device_bytes, 2 * kAlignment);
 }
 
 TEST(Schedule, LetsAnOutputOverwriteAnInputThatCanBeFetchedAgain) {
   HandMade net = Chain();
   // b is kept; it has a copy in the host tier when c/backward writes b.grad over it.
   net.graph.tensors[3].keep = true;
-  Decision decision = DefaultDecision(net.graph);
-  decision.tensors[3].evictions = {{2, 2, 3, 3}};
-  decision.runs[4].aliases = {{5, 3}};
-  EXPECT_EQ(Names(net.graph, MustSchedule(net.graph, decision).readable), (Lines{"b"}));
+  Program program = DefaultProgram(net.graph);
+  program.tensors[3].evictions = {{2, 2, 3, 3}};
+  program.runs[4].aliases = {{5, 3}};
+  EXPECT_EQ(Names(net.graph, MustSchedule(net.graph, program).readable), (Lines{"b"}));
 }
 
 TEST(Schedule, LeavesPaddingBetweenRanges) {
   const HandMade net = Chain();
-  Decision decision = DefaultDecision(net.graph);
-  decision.tensors[1].evictions = {{1, 2, 5, 6}};
-  const Plan plan = MustSchedule(net.graph, decision, 100);
+  Program program = DefaultProgram(net.graph);
+  program.tensors[1].evictions = {{1, 2, 5, 6}};
+  const Plan plan = MustSchedule(net.graph, program, 100);
   EXPECT_EQ(plan.host_bytes, 5 * kAlignment);
   EXPECT_EQ(plan.homes[0].offset, 0);
   EXPECT_EQ(plan.steps[0].offset, 2 * kAlignment);
@@ -349,8 +349,8 @@ TEST(Schedule, LeavesPaddingBetweenRanges) {
 TEST(Schedule, HandlesEmptyTensorsAndEmptyGraphs) {
   HandMade net = Chain();
   for (Tensor& tensor : net.graph.tensors) tensor.bytes = 0;
-  EXPECT_EQ(MustSchedule(net.graph, DefaultDecision(net.graph)).device_bytes, 0);
-  EXPECT_TRUE(MustSchedule(Graph{}, Decision{}).steps.empty());
+  EXPECT_EQ(MustSchedule(net.graph, DefaultProgram(net.graph)).device_bytes, 0);
+  EXPECT_TRUE(MustSchedule(Graph{}, Program{}).steps.empty());
 }
 
 TEST(Schedule, PlansFiftyThousandOperationsInSeconds) {

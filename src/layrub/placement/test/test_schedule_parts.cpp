@@ -1,4 +1,4 @@
-// Decisions with partly evicted tensors: the steps, and who gets the bytes.
+// Programs with partly evicted tensors: the steps, and who gets the bytes.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "layrub/placement/check/check.hpp"
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/random_program.hpp"
 #include "layrub/placement/test/replay.hpp"
 
 namespace layrub::placement {
@@ -23,8 +23,8 @@ using testing::Steps;
 using testing::Uses;
 using Lines = std::vector<std::string>;
 
-Plan MustSchedule(const Graph& graph, const Decision& decision) {
-  const Result<Plan> plan = schedule::Schedule(graph, decision);
+Plan MustSchedule(const Graph& graph, const Program& program, const pack::Options& packing = {}) {
+  const Result<Plan> plan = schedule::Schedule(graph, program, packing);
   EXPECT_TRUE(plan.ok()) << plan.status().message;
   if (!plan.ok()) return {};
   EXPECT_EQ(Check(graph, plan.value()), Lines{});
@@ -32,10 +32,10 @@ Plan MustSchedule(const Graph& graph, const Decision& decision) {
 }
 
 /// Chain, where 2 of the 4 units of x stay on the device while it is evicted.
-Decision PartOfX(const Graph& graph, RunId release) {
-  Decision decision = DefaultDecision(graph);
-  decision.tensors[1].evictions = {{1, release, 5, 6, false, 2 * kAlignment}};
-  return decision;
+Program PartOfX(const Graph& graph, RunId release) {
+  Program program = DefaultProgram(graph);
+  program.tensors[1].evictions = {{1, release, 5, 6, false, 2 * kAlignment}};
+  return program;
 }
 
 TEST(ScheduleParts, LeavesAPartInPlaceDuringAnEviction) {
@@ -89,10 +89,10 @@ TEST(ScheduleParts, OffloadsOnceAndPrefetchesWhatEachEvictionNeeds) {
   const TensorId x = net.Add("x", 4);
   net.Forward("make", Uses({}, {x}));
   for (const char* name : {"first", "second", "third"}) net.Forward(name, Uses({x}, {}));
-  Decision decision = DefaultDecision(net.graph);
-  decision.tensors[x].evictions = {{0, 0, 1, 1, false, 3 * kAlignment},
-                                   {2, 2, 3, 3, false, 1 * kAlignment}};
-  EXPECT_EQ(Copies(net.graph, MustSchedule(net.graph, decision)),
+  Program program = DefaultProgram(net.graph);
+  program.tensors[x].evictions = {{0, 0, 1, 1, false, 3 * kAlignment},
+                                  {2, 2, 3, 3, false, 1 * kAlignment}};
+  EXPECT_EQ(Copies(net.graph, MustSchedule(net.graph, program)),
             (Lines{"copy device host x 256 1024", "copy host device x 768 1024",
                    "copy host device x 256 1024"}));
 }
@@ -100,25 +100,25 @@ TEST(ScheduleParts, OffloadsOnceAndPrefetchesWhatEachEvictionNeeds) {
 TEST(ScheduleParts, ReusesTheBytesThatAPartFrees) {
   // During c/backward: w, 2 of the 4 units of x, and 4 units each of a, b, c and b.grad.
   const HandMade net = Chain();
-  Decision decision = PartOfX(net.graph, 2);
-  decision.tensors[1].evictions[0].prefetch = 6;
-  decision = testing::WithPackingIntoPeak(net.graph, decision);
-  EXPECT_EQ(decision.enough_bytes, 19 * kAlignment);
-  const Plan plan = MustSchedule(net.graph, decision);
+  Program program = PartOfX(net.graph, 2);
+  program.tensors[1].evictions[0].prefetch = 6;
+  const pack::Options packing = testing::IntoPeak(net.graph, program);
+  EXPECT_EQ(packing.enough_bytes, 19 * kAlignment);
+  const Plan plan = MustSchedule(net.graph, program, packing);
   EXPECT_EQ(plan.device_bytes, 19 * kAlignment);
   for (uint64_t seed = 0; seed < 20; ++seed)
     EXPECT_EQ(testing::Replay(net.graph, plan, seed), "") << seed;
-  decision.may_move = false;
-  EXPECT_EQ(MustSchedule(net.graph, decision).device_bytes, 21 * kAlignment);
+  const pack::Options fixed{.enough_bytes = packing.enough_bytes};
+  EXPECT_EQ(MustSchedule(net.graph, program, fixed).device_bytes, 21 * kAlignment);
 }
 
 TEST(ScheduleParts, MovesPartsAndTheirNeighbours) {
   int64_t parts = 0, moved = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 20);
-    const Decision decision = testing::WithPackingIntoPeak(
-        graph, testing::RandomDecision(graph, seed, /*reckless=*/false));
-    const Plan plan = MustSchedule(graph, decision);
+    const Program program = testing::RandomProgram(graph, seed, /*reckless=*/false);
+    const Plan plan = MustSchedule(graph, program,
+                                   testing::IntoPeak(graph, program, testing::RandomPacking(seed)));
     EXPECT_EQ(testing::Replay(graph, plan, seed), "") << seed;
     for (const Step& step : plan.steps) {
       if (step.kind != StepKind::kFree && !IsMove(step)) continue;

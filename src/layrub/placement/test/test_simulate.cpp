@@ -17,8 +17,8 @@ using testing::Uses;
 /// One FLOP/s, one byte/s, and no latency: times are counts.
 Machine Unit() { return {"unit", 1, 1, 1, 1, 2, 0}; }
 
-Plan MustSchedule(const Graph& graph, const Decision& decision) {
-  const Result<Plan> plan = schedule::Schedule(graph, decision);
+Plan MustSchedule(const Graph& graph, const Program& program) {
+  const Result<Plan> plan = schedule::Schedule(graph, program);
   EXPECT_TRUE(plan.ok()) << plan.status().message;
   return plan.ok() ? plan.value() : Plan{};
 }
@@ -42,7 +42,7 @@ const Span& SpanOf(const Timeline& timeline, const Plan& plan, Is is) {
 
 TEST(Simulate, AddsOperationsUp) {
   const Graph graph = Timed(Chain(), 3);
-  const Plan plan = MustSchedule(graph, DefaultDecision(graph));
+  const Plan plan = MustSchedule(graph, DefaultProgram(graph));
   const Timeline timeline = Simulate(graph, plan, Unit());
   EXPECT_DOUBLE_EQ(timeline.seconds, 21);
   EXPECT_DOUBLE_EQ(timeline.stalled, 0);
@@ -83,7 +83,7 @@ TEST(Simulate, AMoveReadsAndWritesItsBytesOnTheComputeLane) {
   const TensorId x = net.Add("x", 256);
   net.Forward("data/forward", Uses({}, {x}));
   net.graph.ops[0].variants[0].flops = 100;
-  Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
+  Plan plan = MustSchedule(net.graph, DefaultProgram(net.graph));
   const auto run = std::find_if(plan.steps.begin(), plan.steps.end(),
                                 [](const Step& step) { return step.op != kNone; });
   const auto move = plan.steps.insert(
@@ -111,7 +111,7 @@ TEST(Simulate, TakesTheSlowerOfArithmeticAndMemoryPlusLatency) {
   machine.flops = 10;
   machine.memory_bandwidth = 3;
   machine.latency = 5;
-  const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
+  const Plan plan = MustSchedule(net.graph, DefaultProgram(net.graph));
   EXPECT_DOUBLE_EQ(Simulate(net.graph, plan, machine).seconds, 25);
   net.graph.ops[0].variants[0].algorithms = {
       {kNone, 7, true}};  // a measured time beats the estimate
@@ -126,7 +126,7 @@ TEST(Simulate, UsesTheTf32RateIfTheVariantAllowsIt) {
   Machine machine = Unit();
   machine.flops = 10;
   const auto seconds = [&] {
-    const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
+    const Plan plan = MustSchedule(net.graph, DefaultProgram(net.graph));
     return Simulate(net.graph, plan, machine).seconds - machine.latency;
   };
   for (const bool tf32 : {false, true}) {
@@ -142,9 +142,9 @@ TEST(Simulate, UsesTheTf32RateIfTheVariantAllowsIt) {
 
 TEST(Simulate, HidesACopyBehindTheNextOperation) {
   const Graph graph = Timed(Chain(), 2000);
-  Decision decision = DefaultDecision(graph);
-  decision.tensors[1].evictions = {{1, 2, 5, 6}};
-  const Plan plan = MustSchedule(graph, decision);
+  Program program = DefaultProgram(graph);
+  program.tensors[1].evictions = {{1, 2, 5, 6}};
+  const Plan plan = MustSchedule(graph, program);
   const Timeline timeline = Simulate(graph, plan, Unit());
   EXPECT_DOUBLE_EQ(timeline.seconds, 14000);
   EXPECT_DOUBLE_EQ(timeline.stalled, 0);
@@ -158,9 +158,9 @@ TEST(Simulate, HidesACopyBehindTheNextOperation) {
 
 TEST(Simulate, CountsTheTimeThatOperationsWaitForCopies) {
   const Graph graph = Timed(Chain(), 24);
-  Decision decision = DefaultDecision(graph);
-  decision.tensors[1].evictions = {{1, 2, 5, 6}};
-  const Plan plan = MustSchedule(graph, decision);
+  Program program = DefaultProgram(graph);
+  program.tensors[1].evictions = {{1, 2, 5, 6}};
+  const Plan plan = MustSchedule(graph, program);
   const Timeline timeline = Simulate(graph, plan, Unit());
   // c waits for the copy of x, in whose bytes it writes (1024 instead of the 2 x 24 passed);
   // a/backward waits for the copy back, which began one operation earlier.
@@ -180,10 +180,10 @@ TEST(Simulate, SharesTheLinkBetweenBothDirections) {
   net.graph.ops[1].variants[0].flops = 5000;
   // Its workspace covers the bytes to which a comes back, so a cannot come back earlier.
   net.graph.ops[1].variants[0].algorithms = {{net.Add("work", 8, Role::kWorkspace), 0, true}};
-  Decision decision = DefaultDecision(net.graph);
-  decision.tensors[a].evictions = {{0, 0, 3, 4}};
-  decision.tensors[b].evictions = {{2, 3, 4, 4}};
-  const Plan plan = MustSchedule(net.graph, decision);
+  Program program = DefaultProgram(net.graph);
+  program.tensors[a].evictions = {{0, 0, 3, 4}};
+  program.tensors[b].evictions = {{2, 3, 4, 4}};
+  const Plan plan = MustSchedule(net.graph, program);
   Machine machine = Unit();
   const auto copy_of_b = [&] {
     const Timeline timeline = Simulate(net.graph, plan, machine);
@@ -201,7 +201,7 @@ TEST(Simulate, SharesTheLinkBetweenBothDirections) {
 TEST(Simulate, AFeedTakesTheTimeOfItsCopiesOnTheLoadLane) {
   Graph graph = Timed(Chain(), 100);
   graph.ops[0].kind = OpKind::kFeed;
-  const Plan plan = MustSchedule(graph, DefaultDecision(graph));
+  const Plan plan = MustSchedule(graph, DefaultProgram(graph));
   Machine machine = Unit();
   machine.link_up = 2;
   machine.latency = 3;
@@ -216,9 +216,9 @@ TEST(Simulate, AFeedTakesTheTimeOfItsCopiesOnTheLoadLane) {
 
 TEST(Simulate, OperationsAndCopiesSlowEachOtherDown) {
   const Graph graph = Timed(Chain(), 2000);
-  Decision decision = DefaultDecision(graph);
-  decision.tensors[1].evictions = {{1, 2, 5, 6}};
-  const Plan plan = MustSchedule(graph, decision);
+  Program program = DefaultProgram(graph);
+  program.tensors[1].evictions = {{1, 2, 5, 6}};
+  const Plan plan = MustSchedule(graph, program);
   Machine machine = Unit();
   machine.compute_while_copying = 0.5;
   machine.copy_while_computing = 0.8;
@@ -259,7 +259,7 @@ TEST(Simulate, TakesNoTimeForAnEmptyPlan) {
 
 TEST(Simulate, OperationsWithoutCostEndAtOnce) {
   const Graph graph = Chain().graph;
-  const Plan plan = MustSchedule(graph, DefaultDecision(graph));
+  const Plan plan = MustSchedule(graph, DefaultProgram(graph));
   EXPECT_EQ(Simulate(graph, plan, Unit()).spans.size(), 7u);
 }
 

@@ -27,16 +27,15 @@ constexpr TensorId w = 0, x = 1, a = 2;
 constexpr int64_t kUnit = kAlignment;
 
 /// x and a, of four units, are evicted between their two uses, x for longer than a.
-Decision BothLeave(const Graph& graph) {
-  Decision decision = DefaultDecision(graph);
-  decision.tensors[x].evictions = {{1, 1, 6, 6}};
-  decision.tensors[a].evictions = {{2, 2, 5, 5}};
-  return decision;
+Program BothLeave(const Graph& graph) {
+  Program program = DefaultProgram(graph);
+  program.tensors[x].evictions = {{1, 1, 6, 6}};
+  program.tensors[a].evictions = {{2, 2, 5, 5}};
+  return program;
 }
 
-Plan InHostMemory(const Graph& graph, Decision decision, int64_t bytes) {
-  decision.host_bytes = bytes;
-  Plan plan = schedule::Schedule(graph, decision).value();
+Plan InHostMemory(const Graph& graph, const Program& program, int64_t bytes) {
+  Plan plan = schedule::Schedule(graph, program, {.host_bytes = bytes}).value();
   EXPECT_EQ(Join(Check(graph, plan), "\n"), "");
   EXPECT_LE(plan.host_bytes, bytes);
   return plan;
@@ -75,12 +74,12 @@ TEST(Spill, PutsEverythingIntoTheFileWithoutHostMemory) {
 
 TEST(Spill, KeepsStateInTheFileBetweenIterations) {
   const Graph graph = Chain().graph;
-  Decision decision = BothLeave(graph);
-  const UseLists uses = FindUses(graph, decision.runs);
-  decision.tensors[w].home = StateHome::kAway;
-  decision.tensors[w].evictions = {FromTheStart(uses[w].front()),
-                                   ToTheEnd(uses[w].back(), decision.runs)};
-  const Plan plan = InHostMemory(graph, decision, 8 * kUnit);
+  Program program = BothLeave(graph);
+  const UseLists uses = FindUses(graph, program.runs);
+  program.tensors[w].home = StateHome::kAway;
+  program.tensors[w].evictions = {FromTheStart(uses[w].front()),
+                                  ToTheEnd(uses[w].back(), program.runs)};
+  const Plan plan = InHostMemory(graph, program, 8 * kUnit);
   ASSERT_EQ(plan.homes.size(), 1u);
   EXPECT_EQ(plan.homes[0].tier, Tier::kFile);
   EXPECT_EQ(TierOf(plan, x) + TierOf(plan, a), "hosthost");

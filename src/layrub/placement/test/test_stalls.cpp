@@ -2,13 +2,13 @@
 
 #include <numeric>
 
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/search/stalls.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/random_program.hpp"
 
 namespace layrub::placement {
 namespace {
@@ -29,11 +29,11 @@ TEST(Stalls, CountForTheTensorWhoseCopyWasWaitedFor) {
   net.Forward("z/forward", Uses({y}, {z}));
   net.Backward("x/backward", Uses({x}, {}));
   for (Op& op : net.graph.ops) op.variants[0].flops = 1;
-  Decision decision =
-      strategies::FindStrategy("liveness").value()(net.graph, LinkMachine(1), {}).value();
+  Program program =
+      strategies::FindStrategy("liveness").value()(net.graph, LinkMachine(1), {}).value().program;
   // Evicted from after y's forward until x's backward: 4 s down beside z's second, then 4 s up.
-  decision.tensors[x].evictions = {{1, 1, 3, 3, false}};
-  const Plan plan = schedule::Schedule(net.graph, decision).value();
+  program.tensors[x].evictions = {{1, 1, 3, 3, false}};
+  const Plan plan = schedule::Schedule(net.graph, program).value();
   const std::vector<double> stalls = Stalls(net.graph, plan, LinkMachine(1));
   EXPECT_DOUBLE_EQ(stalls[x], 3 + 4);
   EXPECT_DOUBLE_EQ(stalls[y], 0);
@@ -43,8 +43,9 @@ TEST(Stalls, CountForTheTensorWhoseCopyWasWaitedFor) {
 TEST(Stalls, AddUpToTheTimeThatOperationsWaited) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
-    const Plan plan =
-        schedule::Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
+    const Plan plan = schedule::Schedule(graph, testing::RandomProgram(graph, seed, false),
+                                         testing::RandomPacking(seed))
+                          .value();
     for (const Machine& machine : {LinkMachine(1), FindMachine("k40").value()}) {
       const Timeline timeline = Simulate(graph, plan, machine);
       const std::vector<double> stalls = search::StallsByTensor(graph, plan, timeline);
@@ -63,14 +64,14 @@ TEST(Returns, AreStallsPlusRecomputations) {
   net.Backward("x/backward", Uses({x}, {}));
   for (Op& op : net.graph.ops) op.variants[0].flops = 1;
   net.graph.ops[0].repeatable = true;
-  Decision decision =
-      strategies::FindStrategy("liveness").value()(net.graph, LinkMachine(1), {}).value();
-  placement::Run again = decision.runs[0];
+  Program program =
+      strategies::FindStrategy("liveness").value()(net.graph, LinkMachine(1), {}).value().program;
+  placement::Run again = program.runs[0];
   again.recompute = true;
-  decision.runs.insert(decision.runs.begin() + 3, again);
-  decision.tensors[x].evictions = {{0, 0, 3, 3, true}};   // computed again
-  decision.tensors[y].evictions = {{1, 1, 2, 2, false}};  // 4 s down, 4 s up
-  const Plan plan = schedule::Schedule(net.graph, decision).value();
+  program.runs.insert(program.runs.begin() + 3, again);
+  program.tensors[x].evictions = {{0, 0, 3, 3, true}};   // computed again
+  program.tensors[y].evictions = {{1, 1, 2, 2, false}};  // 4 s down, 4 s up
+  const Plan plan = schedule::Schedule(net.graph, program).value();
   const Timeline timeline = Simulate(net.graph, plan, LinkMachine(1));
   const std::vector<double> returns = search::ReturnsByTensor(net.graph, plan, timeline);
   EXPECT_DOUBLE_EQ(returns[x], 1);

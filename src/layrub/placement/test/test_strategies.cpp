@@ -5,7 +5,7 @@
 
 #include "layrub/placement/check/check.hpp"
 #include "layrub/placement/cost/occupancy.hpp"
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
@@ -30,10 +30,10 @@ Plan MustPlan(const Graph& graph, const std::string& strategy) {
   return plan.value();
 }
 
-Decision Decide(const Graph& graph, const std::string& strategy) {
-  const Result<Decision> decision = strategies::FindStrategy(strategy).value()(graph, {}, {});
-  EXPECT_TRUE(decision.ok()) << decision.status().message;
-  return decision.value();
+Program Decide(const Graph& graph, const std::string& strategy) {
+  const Result<schedule::Choice> choice = strategies::FindStrategy(strategy).value()(graph, {}, {});
+  EXPECT_TRUE(choice.ok()) << choice.status().message;
+  return choice.value().program;
 }
 
 int Count(const Plan& plan, bool (*is)(const Step&)) {
@@ -110,9 +110,9 @@ TEST(Keep, TakesTheFirstVariantThatReadsNoOverwrittenVersion) {
   // relu1's first variant now reads its input, which is overwritten once relu1 has run in place.
   net.graph.ops[7].variants[0].reads[0] = net.graph.ops[4].variants[0].reads[0];
   net.graph.ops[7].variants[0].may_alias.pop_back();
-  const Decision decision = Decide(net.graph, "keep");
-  EXPECT_EQ(decision.runs[7].variant, 1);
-  EXPECT_EQ(decision.runs[9].variant, 0);
+  const Program program = Decide(net.graph, "keep");
+  EXPECT_EQ(program.runs[7].variant, 1);
+  EXPECT_EQ(program.runs[9].variant, 0);
   EXPECT_EQ(MustPlan(net.graph, "keep").device_bytes, (5 * 8 + 1 + 2) * kAlignment);
 }
 
@@ -145,24 +145,24 @@ TEST(Liveness, GivesEachTensorBytesFromItsFirstWriteToItsLastRead) {
 
 TEST(Liveness, RunsInPlaceDataOnDataAndGradientsOnGradientsOnly) {
   const HandMade net = InPlaceNet();
-  const Decision decision = Decide(net.graph, "liveness");
-  for (const OpId o : {2, 4, 7, 9}) EXPECT_EQ(decision.runs[o].aliases.size(), 1u) << o;
-  for (const placement::Run& op : decision.runs) {
+  const Program program = Decide(net.graph, "liveness");
+  for (const OpId o : {2, 4, 7, 9}) EXPECT_EQ(program.runs[o].aliases.size(), 1u) << o;
+  for (const placement::Run& op : program.runs) {
     for (const AliasPair& pair : op.aliases) {
       EXPECT_EQ(net.graph.tensors[pair.output].role, net.graph.tensors[pair.input].role);
     }
   }
   // At loss/backward: x, y0@1, y1@1, both masks, the loss and the gradient of y1@1.
   EXPECT_EQ(MustPlan(net.graph, "liveness").device_bytes, (4 * 8 + 2 * 2 + 1) * kAlignment);
-  const Decision chain = Decide(Chain().graph, "liveness");
+  const Program chain = Decide(Chain().graph, "liveness");
   EXPECT_TRUE(chain.runs[4].aliases.empty());
   EXPECT_EQ(chain.runs[5].aliases, (ShortList<AliasPair>{{6, 5}}));
 }
 
 TEST(Intra, PutsGradientsOnTheDataOfTheirBlobAndKeepsEverythingElse) {
   const HandMade net = Chain();
-  const Decision decision = Decide(net.graph, "intra");
-  EXPECT_EQ(decision.runs[4].aliases, (ShortList<AliasPair>{{5, 3}}));
+  const Program program = Decide(net.graph, "intra");
+  EXPECT_EQ(program.runs[4].aliases, (ShortList<AliasPair>{{5, 3}}));
   const Plan plan = MustPlan(net.graph, "intra");
   EXPECT_EQ(Count(plan, IsOffload), 0);
   // x, a, c, and b with the gradients of b and a on it.
@@ -176,11 +176,11 @@ TEST(Intra, TakesTheMaskVariantWhereTheGradientOverwritesY) {
   const TensorId y0 = 2, dy0 = 5, y1 = 7, dy1 = 10;
   net.graph.ops[6].variants[0].may_alias = {{dy1, y1}};
   net.graph.ops[8].variants[0].may_alias = {{dy0, y0}};
-  const Decision decision = Decide(net.graph, "intra");
-  EXPECT_EQ(decision.runs[7].variant, 1);
-  EXPECT_EQ(decision.runs[9].variant, 1);
-  EXPECT_EQ(decision.runs[6].aliases, (ShortList<AliasPair>{{dy1, y1}}));
-  EXPECT_EQ(decision.runs[8].aliases, (ShortList<AliasPair>{{dy0, y0}}));
+  const Program program = Decide(net.graph, "intra");
+  EXPECT_EQ(program.runs[7].variant, 1);
+  EXPECT_EQ(program.runs[9].variant, 1);
+  EXPECT_EQ(program.runs[6].aliases, (ShortList<AliasPair>{{dy1, y1}}));
+  EXPECT_EQ(program.runs[8].aliases, (ShortList<AliasPair>{{dy0, y0}}));
   // x, one range for each of the two blobs, two masks, the loss.
   EXPECT_EQ(MustPlan(net.graph, "intra").device_bytes, (3 * 8 + 2 * 2 + 1) * kAlignment);
 }
@@ -193,27 +193,27 @@ TEST(Intra, KeepsDataThatIsReadAfterItsGradientIsWritten) {
 
 TEST(Inter, MovesWhatHybridMovesButGivesGradientsTheirOwnBytes) {
   for (const HandMade& net : {Chain(), InPlaceNet()}) {
-    const Decision inter = Decide(net.graph, "inter");
-    const Decision hybrid = Decide(net.graph, "hybrid");
+    const Program inter = Decide(net.graph, "inter");
+    const Program hybrid = Decide(net.graph, "hybrid");
     for (size_t t = 0; t < net.graph.tensors.size(); ++t) {
       EXPECT_EQ(inter.tensors[t].evictions, hybrid.tensors[t].evictions)
           << net.graph.tensors[t].name;
     }
   }
-  const Decision decision = Decide(Chain().graph, "inter");
-  EXPECT_TRUE(decision.runs[4].aliases.empty());
-  EXPECT_EQ(decision.runs[5].aliases, (ShortList<AliasPair>{{6, 5}}));
+  const Program program = Decide(Chain().graph, "inter");
+  EXPECT_TRUE(program.runs[4].aliases.empty());
+  EXPECT_EQ(program.runs[5].aliases, (ShortList<AliasPair>{{6, 5}}));
   // At c/backward: a, b, c and the gradient of b; x is on the host.
   EXPECT_EQ(MustPlan(Chain().graph, "inter").device_bytes, (1 + 16) * kAlignment);
 }
 
 TEST(Hybrid, MovesWhatBackwardReadsButNotWhatItReadsFirst) {
   const HandMade net = Chain();
-  const Decision decision = Decide(net.graph, "hybrid");
+  const Program program = Decide(net.graph, "hybrid");
   // Only x is unused for long enough; b and c are read by the first backward operation, a by the
   // second.
   for (TensorId t = 0; t < 7; ++t) {
-    const ShortList<Eviction>& evictions = decision.tensors[t].evictions;
+    const ShortList<Eviction>& evictions = program.tensors[t].evictions;
     EXPECT_EQ(evictions, t == 1 ? (ShortList<Eviction>{{1, 2, 5, 6}}) : ShortList<Eviction>{})
         << net.graph.tensors[t].name;
   }
@@ -221,19 +221,19 @@ TEST(Hybrid, MovesWhatBackwardReadsButNotWhatItReadsFirst) {
 
 TEST(Hybrid, PutsGradientsOnWhatTheirOperationReadsLast) {
   const HandMade net = Chain();
-  const Decision decision = Decide(net.graph, "hybrid");
-  EXPECT_EQ(decision.runs[4].aliases, (ShortList<AliasPair>{{5, 3}}));
-  EXPECT_EQ(decision.runs[5].aliases, (ShortList<AliasPair>{{6, 5}}));
+  const Program program = Decide(net.graph, "hybrid");
+  EXPECT_EQ(program.runs[4].aliases, (ShortList<AliasPair>{{5, 3}}));
+  EXPECT_EQ(program.runs[5].aliases, (ShortList<AliasPair>{{6, 5}}));
   EXPECT_EQ(MustPlan(net.graph, "hybrid").device_bytes, (1 + 12) * kAlignment);
 }
 
 TEST(Hybrid, TakesTheMaskVariantAndRunsForwardInPlace) {
   const HandMade net = InPlaceNet();
-  const Decision decision = Decide(net.graph, "hybrid");
-  EXPECT_EQ(decision.runs[7].variant, 1);
-  EXPECT_EQ(decision.runs[9].variant, 1);
-  EXPECT_EQ(decision.runs[2].aliases.size(), 1u);
-  EXPECT_EQ(decision.runs[4].aliases.size(), 1u);
+  const Program program = Decide(net.graph, "hybrid");
+  EXPECT_EQ(program.runs[7].variant, 1);
+  EXPECT_EQ(program.runs[9].variant, 1);
+  EXPECT_EQ(program.runs[2].aliases.size(), 1u);
+  EXPECT_EQ(program.runs[4].aliases.size(), 1u);
   const Plan plan = MustPlan(net.graph, "hybrid");
   const Lines steps = Steps(net.graph, plan);
   for (const std::string copy :
@@ -250,8 +250,8 @@ TEST(Hybrid, TakesTheMaskVariantAndRunsForwardInPlace) {
 TEST(Hybrid, LaysNoOutputOnAnInputThatIsNeededLater) {
   HandMade net = Chain();
   net.graph.tensors[3].keep = true;
-  const Decision decision = Decide(net.graph, "hybrid");
-  EXPECT_EQ(decision.runs[4].aliases, (ShortList<AliasPair>{{5, 4}}));
+  const Program program = Decide(net.graph, "hybrid");
+  EXPECT_EQ(program.runs[4].aliases, (ShortList<AliasPair>{{5, 4}}));
   EXPECT_EQ(Names(net.graph, MustPlan(net.graph, "hybrid").readable), (Lines{"b"}));
 }
 

@@ -26,8 +26,8 @@ using testing::Uses;
 using testing::VdnnNet;
 using Lines = std::vector<std::string>;
 
-Plan MustSchedule(const Graph& graph, const Decision& decision) {
-  const Result<Plan> plan = schedule::Schedule(graph, decision);
+Plan MustSchedule(const Graph& graph, const Program& program) {
+  const Result<Plan> plan = schedule::Schedule(graph, program);
   EXPECT_TRUE(plan.ok()) << plan.status().message;
   if (!plan.ok()) return {};
   EXPECT_EQ(Check(graph, plan.value()), Lines{});
@@ -67,17 +67,17 @@ HandMade Convs(int layers) {
 /// What the cache moves of Convs(6) on a device of w and `tensors` other tensors, as
 /// "y0: after f1 release f3 prefetch b2 before b1".
 Lines Moves(int64_t tensors, const Graph& graph) {
-  Decision decision = DefaultDecision(graph);
-  UseLists uses = FindUses(graph, decision.runs);
-  RunInPlace(graph, uses, InPlace::kSameRole, &decision);
+  Program program = DefaultProgram(graph);
+  UseLists uses = FindUses(graph, program.runs);
+  RunInPlace(graph, uses, InPlace::kSameRole, &program);
   const std::vector<bool> all(graph.tensors.size(), true);
-  const TensorCache cache(graph, all, std::move(uses), std::move(decision));
-  decision = cache.Within((1 + 4 * tensors) * kAlignment);
-  MustSchedule(graph, decision);
+  const TensorCache cache(graph, all, std::move(uses), std::move(program));
+  program = cache.Within((1 + 4 * tensors) * kAlignment);
+  MustSchedule(graph, program);
   Lines lines;
-  const auto name = [&](RunId r) { return graph.ops[decision.runs[r].op].name; };
+  const auto name = [&](RunId r) { return graph.ops[program.runs[r].op].name; };
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
-    for (const Eviction& eviction : decision.tensors[t].evictions) {
+    for (const Eviction& eviction : program.tensors[t].evictions) {
       lines.push_back(graph.tensors[t].name + ": after " + name(eviction.after) + " release " +
                       name(eviction.release) + " prefetch " + name(eviction.prefetch) + " before " +
                       name(eviction.before));
@@ -119,15 +119,15 @@ TEST(Cache, NeverEvictsTheOperandsOfARun) {
 TEST(Cache, NeverEvictsWhatMayNotMove) {
   HandMade net = Convs(6);
   net.graph.tensors[1].keep = true;
-  Decision decision = DefaultDecision(net.graph);
+  Program program = DefaultProgram(net.graph);
   std::vector<bool> movable(net.graph.tensors.size(), true);
   movable[2] = false;
-  UseLists uses = FindUses(net.graph, decision.runs);
-  decision = TensorCache(net.graph, movable, std::move(uses), std::move(decision)).Within(0);
-  EXPECT_TRUE(decision.tensors[0].evictions.empty());
-  EXPECT_TRUE(decision.tensors[1].evictions.empty());
-  EXPECT_TRUE(decision.tensors[2].evictions.empty());
-  EXPECT_FALSE(decision.tensors[3].evictions.empty());
+  UseLists uses = FindUses(net.graph, program.runs);
+  program = TensorCache(net.graph, movable, std::move(uses), std::move(program)).Within(0);
+  EXPECT_TRUE(program.tensors[0].evictions.empty());
+  EXPECT_TRUE(program.tensors[1].evictions.empty());
+  EXPECT_TRUE(program.tensors[2].evictions.empty());
+  EXPECT_FALSE(program.tensors[3].evictions.empty());
 }
 
 TEST(Checkpoints, AreConvLikeOrNotRepeatableForwards) {
@@ -145,20 +145,20 @@ TEST(Checkpoints, AreConvLikeOrNotRepeatableForwards) {
 
 TEST(RecomputeSegments, DropsTensorsUsedWithinOneSegment) {
   const VdnnNet net;
-  Decision decision = InSmallestVariants(net.graph);
-  const std::vector<bool> dropped = RecomputeSegments(net.graph, &decision).dropped;
+  Program program = InSmallestVariants(net.graph);
+  const std::vector<bool> dropped = RecomputeSegments(net.graph, &program).dropped;
   for (size_t t = 0; t < dropped.size(); ++t) {
     const std::string& name = net.graph.tensors[t].name;
     // r1 and sum are used beyond the next checkpoint; the last segment keeps everything.
     EXPECT_EQ(dropped[t], name == "n" || name == "p") << name;
   }
   Lines again;
-  for (const placement::Run& run : decision.runs) {
+  for (const placement::Run& run : program.runs) {
     if (run.recompute) again.push_back(net.graph.ops[run.op].name);
   }
   // n and p, beside the two gradients at conv3's backward, need more than any operation does.
   EXPECT_EQ(again, (Lines{"norm/forward", "pool/forward", "norm/forward"}));
-  MustSchedule(net.graph, decision);
+  MustSchedule(net.graph, program);
 }
 
 /// A convolution followed by `cheap` cheap operations, then a convolution and a loss. All tensors
@@ -189,10 +189,10 @@ Graph LongSegment(int cheap, int64_t widest) {
 }
 
 int TimesAgain(const Graph& graph) {
-  Decision decision = InSmallestVariants(graph);
-  RecomputeSegments(graph, &decision);
-  MustSchedule(graph, decision);
-  return static_cast<int>(std::count_if(decision.runs.begin(), decision.runs.end(),
+  Program program = InSmallestVariants(graph);
+  RecomputeSegments(graph, &program);
+  MustSchedule(graph, program);
+  return static_cast<int>(std::count_if(program.runs.begin(), program.runs.end(),
                                         [](const placement::Run& run) { return run.recompute; }));
 }
 

@@ -13,16 +13,16 @@
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/search/estimate.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/random_program.hpp"
 
 namespace layrub::placement::schedule {
 namespace {
 
 using testing::HandMade;
 using testing::LinkMachine;
-using testing::RandomDecision;
 using testing::RandomGraph;
+using testing::RandomProgram;
 using testing::Uses;
 
 constexpr int64_t kUnit = kAlignment;
@@ -38,23 +38,23 @@ class EvictionTimings : public ::testing::Test {
     net_.Forward("z/forward", Uses({y}, {z}));
     net_.Backward("x/backward", Uses({x_}, {}));
     for (Op& op : net_.graph.ops) op.variants[0].flops = 1;
-    decision_ = DefaultDecision(net_.graph);
-    decision_.tensors[x_].evictions.push_back({0, 0, 3, 3, false});
-    lives_ = FindLifetimes(net_.graph, decision_).value();
+    program_ = DefaultProgram(net_.graph);
+    program_.tensors[x_].evictions.push_back({0, 0, 3, 3, false});
+    lives_ = FindLifetimes(net_.graph, program_).value();
   }
   HandMade net_;
   TensorId x_ = kNone;
-  Decision decision_;
+  Program program_;
   Lifetimes lives_;
 };
 
 TEST_F(EvictionTimings, IsWantedAtTheFirstAndReadyAfterTheLastAccess) {
-  Plan plan = StepsOf(net_.graph, decision_, lives_);
+  Plan plan = StepsOf(net_.graph, program_, lives_);
   ASSERT_TRUE(AddPagedWaits(net_.graph, 24 * kUnit, &plan));
   const Machine machine = LinkMachine(4);  // a copy takes two seconds
-  const std::vector<Timing> timings =
+  const std::vector<pack::Timing> timings =
       TimingsOf(net_.graph, plan, Simulate(net_.graph, plan, machine), lives_.blocks);
-  std::vector<Timing> of_x;
+  std::vector<pack::Timing> of_x;
   for (const LiveInterval& interval : lives_.intervals) {
     if (interval.tensor == x_) of_x.push_back(timings[interval.block]);
   }
@@ -65,8 +65,9 @@ TEST_F(EvictionTimings, IsWantedAtTheFirstAndReadyAfterTheLastAccess) {
 }
 
 TEST_F(EvictionTimings, IsRefusedWithTheTimingsOfOtherRanges) {
-  decision_.timings.ranges.resize(static_cast<size_t>(lives_.blocks) + 1);
-  const Result<Plan> plan = Schedule(net_.graph, decision_);
+  pack::Options packing;
+  packing.timings.ranges.resize(static_cast<size_t>(lives_.blocks) + 1);
+  const Result<Plan> plan = Schedule(net_.graph, program_, packing);
   ASSERT_FALSE(plan.ok());
   EXPECT_NE(plan.status().message.find("timings of"), std::string::npos);
 }
@@ -74,10 +75,13 @@ TEST_F(EvictionTimings, IsRefusedWithTheTimingsOfOtherRanges) {
 TEST_F(EvictionTimings, IsNotPackedIfItTakesLongerThanItMay) {
   const Machine machine = LinkMachine(4);
   const int64_t bytes = 24 * kUnit;
-  EXPECT_LT(search::PackTimed(net_.graph, machine, bytes, lives_, 100, &decision_), 100);
-  EXPECT_FALSE(decision_.timings.ranges.empty());
-  EXPECT_GT(search::PackTimed(net_.graph, machine, bytes, lives_, 1, &decision_), 100);
-  EXPECT_TRUE(decision_.timings.ranges.empty());
+  const auto packed_in = [&](double most_seconds) {
+    return search::PackTimed(net_.graph, machine, {bytes}, lives_, program_, most_seconds);
+  };
+  EXPECT_LT(packed_in(100).seconds, 100);
+  EXPECT_FALSE(packed_in(100).options.timings.ranges.empty());
+  EXPECT_GT(packed_in(1).seconds, 100);
+  EXPECT_TRUE(packed_in(1).options.timings.ranges.empty());
 }
 
 TEST(PackTimed, GivesCorrectPlansThatTakeThePredictedTime) {
@@ -85,16 +89,19 @@ TEST(PackTimed, GivesCorrectPlansThatTakeThePredictedTime) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Graph graph = RandomGraph(seed, 40);
     const Machine machine = LinkMachine(1000);
-    Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
-    const Lifetimes lives = FindLifetimes(graph, decision).value();
-    const int64_t bytes = cost::PeakLiveBytes(lives, decision.runs.size()) * 101 / 100;
-    const double seconds = search::PackTimed(graph, machine, bytes, lives, 1e9, &decision);
-    if (!(seconds < 1e9)) continue;
+    const Program program = RandomProgram(graph, seed, /*reckless=*/false);
+    const int64_t host = testing::RandomPacking(seed).host_bytes;
+    const Lifetimes lives = FindLifetimes(graph, program, host).value();
+    const int64_t bytes = cost::PeakLiveBytes(lives, program.runs.size()) * 101 / 100;
+    const search::Packed found =
+        search::PackTimed(graph, machine, {bytes, host}, lives, program, 1e9);
+    if (!(found.seconds < 1e9)) continue;
     ++packed;
-    const Plan plan = Schedule(graph, decision).value();
+    const Plan plan = Schedule(graph, found.program, found.options).value();
+    EXPECT_EQ(plan, found.plan);
     EXPECT_LE(plan.device_bytes, bytes) << graph.name;
     EXPECT_EQ(Check(graph, plan), std::vector<std::string>{}) << graph.name;
-    EXPECT_EQ(Simulate(graph, plan, machine).seconds, seconds) << graph.name;
+    EXPECT_EQ(Simulate(graph, plan, machine).seconds, found.seconds) << graph.name;
   }
   EXPECT_GT(packed, 40);
 }

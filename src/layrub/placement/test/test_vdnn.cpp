@@ -22,9 +22,9 @@ using testing::SmallestBudget;
 using testing::Uses;
 using testing::VdnnNet;
 
-ShortList<Eviction> EvictionsOf(const VdnnNet& net, const Decision& decision,
+ShortList<Eviction> EvictionsOf(const VdnnNet& net, const Program& program,
                                 const std::string& name) {
-  return decision.tensors[net.Find(name)].evictions;
+  return program.tensors[net.Find(name)].evictions;
 }
 
 Plan MustPlan(const Graph& graph, const std::string& strategy, int64_t device) {
@@ -63,17 +63,17 @@ TEST(ConvLike, CountsNeitherWeightsNorArithmeticWithoutWeights) {
 
 TEST(OffloadInputs, MovesInputsAfterTheirLastConsumerAndFreesThemAtOnce) {
   const VdnnNet net;
-  const Decision all = OffloadInputs(net.graph, Offload::kAll);
-  const Decision conv = OffloadInputs(net.graph, Offload::kConv);
-  for (const Decision* decision : {&all, &conv}) {
+  const Program all = OffloadInputs(net.graph, Offload::kAll);
+  const Program conv = OffloadInputs(net.graph, Offload::kConv);
+  for (const Program* program : {&all, &conv}) {
     // Conv2 and the norm read r1, so it is offloaded after the norm, the later one.
-    ASSERT_EQ(EvictionsOf(net, *decision, "r1").size(), 1u);
-    EXPECT_EQ(EvictionsOf(net, *decision, "r1")[0].after, net.FindOp("norm/forward"));
-    EXPECT_EQ(EvictionsOf(net, *decision, "r1")[0].release, net.FindOp("norm/forward"));
-    ASSERT_EQ(EvictionsOf(net, *decision, "x").size(), 1u);
+    ASSERT_EQ(EvictionsOf(net, *program, "r1").size(), 1u);
+    EXPECT_EQ(EvictionsOf(net, *program, "r1")[0].after, net.FindOp("norm/forward"));
+    EXPECT_EQ(EvictionsOf(net, *program, "r1")[0].release, net.FindOp("norm/forward"));
+    ASSERT_EQ(EvictionsOf(net, *program, "x").size(), 1u);
     // Nobody reads it in the backward pass; inputs of in-place layers never move.
-    EXPECT_TRUE(EvictionsOf(net, *decision, "sum").empty());
-    EXPECT_TRUE(EvictionsOf(net, *decision, "c1").empty());
+    EXPECT_TRUE(EvictionsOf(net, *program, "sum").empty());
+    EXPECT_TRUE(EvictionsOf(net, *program, "c1").empty());
   }
   // Only the pool reads n.
   EXPECT_EQ(EvictionsOf(net, all, "n").size(), 1u);
@@ -82,12 +82,12 @@ TEST(OffloadInputs, MovesInputsAfterTheirLastConsumerAndFreesThemAtOnce) {
 
 TEST(OffloadInputs, LeavesInPlaceInputsAndEmptyEvictionsAlone) {
   const VdnnNet net;
-  const Decision all = OffloadInputs(net.graph, Offload::kAll);
+  const Program all = OffloadInputs(net.graph, Offload::kAll);
   EXPECT_TRUE(
       EvictionsOf(net, all, "c1").empty());  // relu1 runs in place on it, and its backward reads it
   EXPECT_TRUE(
       EvictionsOf(net, all, "c3").empty());  // the loss's input: needed by the first backward
-  for (const TensorDecision& tensor : OffloadInputs(net.graph, Offload::kNothing).tensors) {
+  for (const TensorProgram& tensor : OffloadInputs(net.graph, Offload::kNothing).tensors) {
     EXPECT_TRUE(tensor.evictions.empty());
   }
 }
@@ -95,8 +95,8 @@ TEST(OffloadInputs, LeavesInPlaceInputsAndEmptyEvictionsAlone) {
 TEST(OffloadInputs, FetchesForTheNextLayerBelowUpToTheNextConvolution) {
   const VdnnNet net;
   const auto fetch = [&](Offload which, const std::string& name) {
-    const Decision decision = OffloadInputs(net.graph, which);
-    const ShortList<Eviction> evictions = EvictionsOf(net, decision, name);
+    const Program program = OffloadInputs(net.graph, which);
+    const ShortList<Eviction> evictions = EvictionsOf(net, program, name);
     return evictions.empty() ? std::string("stays") : net.graph.ops[evictions[0].prefetch].name;
   };
   // All: loss/backward claims p for conv3, the first one below that lacks its input. Conv3 then
@@ -136,10 +136,10 @@ TEST(TakeFastestAlgorithms, TakesTheFastestDeterministicOneThatFits) {
   std::vector<Algorithm>& algorithms = net.graph.ops[1].variants[0].algorithms;
   algorithms = {{kNone, 4, true}, {small, 3, true}, {large, 1, true}, {small, 0.5, false}};
   const auto taken = [&](int64_t units) {
-    Decision decision = DefaultDecision(net.graph);
+    Program program = DefaultProgram(net.graph);
     cost::TakeFastestAlgorithms(
-        net.graph, {}, units == cost::kNoLimit ? cost::kNoLimit : units * kAlignment, &decision);
-    return decision.runs[1].algorithm;
+        net.graph, {}, units == cost::kNoLimit ? cost::kNoLimit : units * kAlignment, &program);
+    return program.runs[1].algorithm;
   };
   EXPECT_EQ(taken(7), 0);
   EXPECT_EQ(taken(8), 0);
@@ -167,10 +167,13 @@ VdnnNet ConvChoices() {
 TEST(VdnnFast, MovesTheSameWithTheFastestDeterministicAlgorithms) {
   const Graph graph = ConvChoices().graph;
   for (const std::string sister : {"vdnn_conv", "vdnn_all"}) {
-    const Decision smallest = strategies::FindStrategy(sister).value()(graph, {}, {}).value();
+    const Program smallest =
+        strategies::FindStrategy(sister).value()(graph, {}, {}).value().program;
     // Whatever the budget is.
-    const Decision fast =
-        strategies::FindStrategy(sister + "_fast").value()(graph, {}, {.device = 1}).value();
+    const Program fast = strategies::FindStrategy(sister + "_fast")
+                             .value()(graph, {}, {.device = 1})
+                             .value()
+                             .program;
     ASSERT_EQ(fast.runs.size(), smallest.runs.size());
     for (size_t r = 0; r < fast.runs.size(); ++r) {
       placement::Run expected = smallest.runs[r];

@@ -1,5 +1,5 @@
-// The placement tests' random graphs and decisions, compiled again: each test folder links its own
+// The placement tests' random graphs and programs, compiled again: each test folder links its own
 // helpers.
-#include "layrub/placement/test/random_decision.cpp"
 #include "layrub/placement/test/random_graph.cpp"
 #include "layrub/placement/test/random_layers.cpp"
+#include "layrub/placement/test/random_program.cpp"

@@ -11,12 +11,12 @@
 #include "layrub/device/backend.hpp"
 #include "layrub/device/device.hpp"
 #include "layrub/placement/check/check.hpp"
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
-#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/random_program.hpp"
 #include "layrub/placement/test/slides.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/placement/test/tiers.hpp"
@@ -214,12 +214,14 @@ void ExpectTheBitsOfNoPlan(const Graph& graph, const Plan& plan, Backend* backen
   EXPECT_TRUE(!options.poison || executor.SentinelsIntact()) << graph.name;
 }
 
-TEST(RandomDecisions, GiveTheSameBitsAndNeverReadFreedRanges) {
+TEST(RandomPrograms, GiveTheSameBitsAndNeverReadFreedRanges) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend(::testing::TempDir());
   for (int seed = 1; seed <= 3 * kSeeds; ++seed) {
     const Graph graph = RandomGraph(seed, 3 + seed % 23);
+    placement::pack::Options packing = RandomPacking(seed);
+    packing.padding = kPadding;
     const Result<Plan> plan =
-        placement::schedule::Schedule(graph, RandomDecision(graph, seed, false), kPadding);
+        placement::schedule::Schedule(graph, RandomProgram(graph, seed, false), packing);
     ASSERT_TRUE(plan.ok()) << plan.status().message;
     ExpectTheBitsOfNoPlan(graph, plan.value(), backend.get(), {.poison = seed % 2 == 0});
   }
@@ -230,11 +232,11 @@ TEST(MovingPlans, GiveTheSameBitsAndNeverReadFreedRanges) {
   int64_t moves = 0;
   for (int seed = 0; seed < 20; ++seed) {
     const Graph graph = RandomGraph(seed, 100);
-    const placement::Decision decision =
-        WithPackingIntoPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
+    const placement::Program program = RandomProgram(graph, seed, /*reckless=*/false);
+    placement::pack::Options packing = IntoPeak(graph, program, RandomPacking(seed));
     for (const bool poison : {false, true}) {
-      const Plan plan =
-          placement::schedule::Schedule(graph, decision, poison ? kPadding : 0).value();
+      packing.padding = poison ? kPadding : 0;
+      const Plan plan = placement::schedule::Schedule(graph, program, packing).value();
       ExpectTheBitsOfNoPlan(graph, plan, backend.get(), {.record = true, .poison = poison});
       moves += MovesIn(plan);
     }
@@ -250,10 +252,11 @@ TEST(SlidingPlans, GiveTheSameBitsAndNeverReadFreedRanges) {
   int64_t slides = 0, parts = 0;
   for (int seed = 0; seed < 2 * kSeeds; ++seed) {
     const Graph graph = RandomGraph(seed, 3 + seed % 23);
-    const placement::Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
+    const placement::Program program = RandomProgram(graph, seed, /*reckless=*/false);
     const bool poison = seed % 2 == 0;
-    const Plan packed =
-        placement::schedule::Schedule(graph, decision, poison ? kPadding : 0).value();
+    placement::pack::Options packing = RandomPacking(seed);
+    packing.padding = poison ? kPadding : 0;
+    const Plan packed = placement::schedule::Schedule(graph, program, packing).value();
     const Plan plan = WithSlides(graph, packed, seed);
     slides += SlidesIn(graph, plan);
     parts += PartsIn(graph, plan);
@@ -269,13 +272,13 @@ TEST(SlidingPlans, GiveTheSameBitsAndNeverReadFreedRanges) {
 class WeightOnHost : public ::testing::TestWithParam<bool> {
  protected:
   WeightOnHost() {
-    placement::Decision decision = placement::DefaultDecision(graph_);
-    const placement::UseLists uses = placement::FindUses(graph_, decision.runs);
-    placement::TensorDecision& weight = decision.tensors[kWeight];
+    placement::Program program = placement::DefaultProgram(graph_);
+    const placement::UseLists uses = placement::FindUses(graph_, program.runs);
+    placement::TensorProgram& weight = program.tensors[kWeight];
     weight.home = placement::StateHome::kAway;
     weight.evictions = {placement::FromTheStart(uses[kWeight].front()),
-                        placement::ToTheEnd(uses[kWeight].back(), decision.runs)};
-    plan_ = placement::schedule::Schedule(graph_, decision).value();
+                        placement::ToTheEnd(uses[kWeight].back(), program.runs)};
+    plan_ = placement::schedule::Schedule(graph_, program).value();
     executor_ =
         std::make_unique<Executor>(graph_, plan_, backend_.get(), ExecutorOptions{.poison = true});
     for (const OpId op : {kForwardA, kUpdateWeight})
@@ -341,9 +344,9 @@ TEST_P(WeightOnHost, ReturnsHomeWhateverPassRunsNext) {
 TEST(WeightInPlace, IsUsedInHostMemory) {
   Graph graph = Chain();
   graph.tensors[kWeight].host_access = true;
-  placement::Decision decision = placement::DefaultDecision(graph);
-  decision.tensors[kWeight].home = placement::StateHome::kInPlace;
-  const Plan plan = placement::schedule::Schedule(graph, decision).value();
+  placement::Program program = placement::DefaultProgram(graph);
+  program.tensors[kWeight].home = placement::StateHome::kInPlace;
+  const Plan plan = placement::schedule::Schedule(graph, program).value();
   const std::unique_ptr<Backend> backend = MakeCpuBackend("");
   Executor executor(graph, plan, backend.get(), {.poison = true});
   executor.SetHome(kWeight, Bytes(kBytes, 'a').data());

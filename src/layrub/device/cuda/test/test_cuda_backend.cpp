@@ -16,8 +16,8 @@
 #include "layrub/device/cuda/test/fake_runtime.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
-#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/random_program.hpp"
 #include "layrub/placement/test/slides.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/runtime/executor.hpp"
@@ -214,9 +214,9 @@ TEST_P(PacesTest, PlansThatMoveTensorsWithinTheDeviceGiveTheSameBits) {
   int64_t moves = 0;
   for (int seed = 0; seed < 20; ++seed) {
     const Graph graph = RandomGraph(seed, 100);
-    const placement::Decision decision =
-        WithPackingIntoPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
-    const Plan plan = placement::schedule::Schedule(graph, decision).value();
+    const placement::Program program = RandomProgram(graph, seed, /*reckless=*/false);
+    const placement::pack::Options packing = IntoPeak(graph, program, RandomPacking(seed));
+    const Plan plan = placement::schedule::Schedule(graph, program, packing).value();
     if (MovesIn(plan) == 0) continue;
     moves += MovesIn(plan);
     Job job(graph, plan, ::testing::TempDir());
@@ -229,9 +229,9 @@ TEST_P(PacesTest, PlansThatSlideTensorsGiveTheSameBits) {
   int64_t slides = 0;
   for (int seed = 1; seed <= 30; ++seed) {
     const Graph graph = RandomGraph(seed, 3 + seed % 23);
-    const placement::Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
-    const Plan plan =
-        WithSlides(graph, placement::schedule::Schedule(graph, decision).value(), seed);
+    const placement::Program program = RandomProgram(graph, seed, /*reckless=*/false);
+    const Plan plan = WithSlides(
+        graph, placement::schedule::Schedule(graph, program, RandomPacking(seed)).value(), seed);
     slides += SlidesIn(graph, plan);
     Job job(graph, plan, ::testing::TempDir(), {.poison = seed % 3 == 0});
     EXPECT_EQ(job.Iterate(kIterations), Nothing()) << graph.name;

@@ -1,4 +1,4 @@
-#include "layrub/placement/test/random_decision.hpp"
+#include "layrub/placement/test/random_program.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -27,18 +27,17 @@ class Dice {
   Dice(const Graph& graph, uint64_t seed, bool reckless)
       : graph_(graph), random_(seed), reckless_(reckless) {}
 
-  Decision Throw() {
-    decision_.tensors.resize(graph_.tensors.size());
-    for (TensorDecision& choice : decision_.tensors) choice.whole = Chance(5);
+  Program Throw() {
+    program_.tensors.resize(graph_.tensors.size());
+    for (TensorProgram& choice : program_.tensors) choice.whole = Chance(5);
     for (size_t op = 0; op < graph_.ops.size(); ++op) ChooseVariant(static_cast<OpId>(op));
     ChooseRecomputations();
     if (reckless_ && Chance(30)) RunAnythingAgain();
-    uses_ = FindUses(graph_, decision_.runs);
+    uses_ = FindUses(graph_, program_.runs);
     for (size_t id = 0; id < graph_.tensors.size(); ++id)
       ChooseIntervals(static_cast<TensorId>(id));
-    for (size_t run = 0; run < decision_.runs.size(); ++run) ChooseAliases(static_cast<RunId>(run));
-    if (Chance(50)) decision_.host_bytes = kAlignment * Pick(0, kMostHost);
-    return decision_;
+    for (size_t run = 0; run < program_.runs.size(); ++run) ChooseAliases(static_cast<RunId>(run));
+    return program_;
   }
 
  private:
@@ -50,7 +49,7 @@ class Dice {
     return graph_.ops[run.op].variants[run.variant];
   }
   const ShortList<Eviction>& EvictionsOf(TensorId id) const {
-    return decision_.tensors[id].evictions;
+    return program_.tensors[id].evictions;
   }
 
   void ChooseVariant(OpId op) {
@@ -60,44 +59,44 @@ class Dice {
     const Variant& variant = VariantOf(choice);
     if (!variant.algorithms.empty())
       choice.algorithm = Pick(0, static_cast<int>(variant.algorithms.size()));
-    decision_.runs.push_back(choice);
+    program_.runs.push_back(choice);
   }
 
   /// Drops tensors at any time, any number of times, and restores them when they are read.
   void ChooseRecomputations() {
-    const std::vector<Run> originals = std::exchange(decision_.runs, {});
+    const std::vector<Run> originals = std::exchange(program_.runs, {});
     const std::vector<OpId> producers = policies::ProducersOfUnkept(graph_, originals);
     std::vector<bool> away(graph_.tensors.size());
     const int percent = Pick(0, 3) * 15;
     for (const Run& run : originals) {
-      const size_t before = decision_.runs.size();
+      const size_t before = program_.runs.size();
       const std::vector<bool> was_away = away;
       policies::AppendReplay(graph_, originals, producers, VariantOf(run).reads, &away,
-                             &decision_.runs);
-      for (size_t again = before; again < decision_.runs.size(); ++again) {
-        for (TensorId id : VariantOf(decision_.runs[again]).writes) {
+                             &program_.runs);
+      for (size_t again = before; again < program_.runs.size(); ++again) {
+        for (TensorId id : VariantOf(program_.runs[again]).writes) {
           if (was_away[id]) must_drop_.insert({id, static_cast<RunId>(again)});
         }
       }
-      decision_.runs.push_back(run);
+      program_.runs.push_back(run);
       for (size_t id = 0; id < away.size(); ++id) {
         const bool written = producers[id] != kNone && producers[id] <= run.op;
-        if (written && !decision_.tensors[id].whole && Chance(percent)) away[id] = true;
+        if (written && !program_.tensors[id].whole && Chance(percent)) away[id] = true;
       }
     }
   }
 
   void RunAnythingAgain() {
-    Run run = decision_.runs[Pick(0, static_cast<int>(decision_.runs.size()))];
+    Run run = program_.runs[Pick(0, static_cast<int>(program_.runs.size()))];
     run.recompute = true;
-    const int place = Pick(0, static_cast<int>(decision_.runs.size()) + 1);
-    decision_.runs.insert(decision_.runs.begin() + place, run);
+    const int place = Pick(0, static_cast<int>(program_.runs.size()) + 1);
+    program_.runs.insert(program_.runs.begin() + place, run);
     must_drop_.clear();
   }
 
   void ChooseIntervals(TensorId id) {
     const Tensor& tensor = graph_.tensors[id];
-    TensorDecision& choice = decision_.tensors[id];
+    TensorProgram& choice = program_.tensors[id];
     if (tensor.is_state()) {
       choice.whole = false;
       choice.home = Chance(50)                         ? StateHome::kDevice
@@ -114,13 +113,13 @@ class Dice {
     if (choice.whole && !reckless_) return;
     ChooseEvictions(id);
     if (tensor.keep && !choice.whole && Chance(50))
-      choice.evictions.push_back(ToTheEnd(uses_[id].back(), decision_.runs));
+      choice.evictions.push_back(ToTheEnd(uses_[id].back(), program_.runs));
   }
 
   /// Evicts state at home off the device: before its first use, after its last one, and perhaps in
   /// between. It is always copied, never dropped.
   void LeaveHome(std::span<const Use> uses, ShortList<Eviction>* evictions) {
-    Eviction first = FromTheStart(uses.front()), last = ToTheEnd(uses.back(), decision_.runs);
+    Eviction first = FromTheStart(uses.front()), last = ToTheEnd(uses.back(), program_.runs);
     first.prefetch = Pick(0, first.before + 1);
     last.release = Pick(last.after, last.before);
     evictions->push_back(first);
@@ -134,7 +133,7 @@ class Dice {
 
   void ChooseEvictions(TensorId id) {
     const Tensor& tensor = graph_.tensors[id];
-    TensorDecision& choice = decision_.tensors[id];
+    TensorProgram& choice = program_.tensors[id];
     for (size_t i = 1; i < uses_[id].size(); ++i) {
       const RunId after = uses_[id][i - 1].run, before = uses_[id][i].run;
       const bool dropped = !uses_[id][i].reads || (reckless_ && Chance(1));
@@ -156,8 +155,8 @@ class Dice {
   /// the pass of the operation that follows.
   bool LiesBetweenPasses(RunId after, RunId before) const {
     const auto next = [this](RunId r) {
-      while (decision_.runs[r].recompute) ++r;
-      return graph_.ops[decision_.runs[r].op].pass;
+      while (program_.runs[r].recompute) ++r;
+      return graph_.ops[program_.runs[r].op].pass;
     };
     return next(after) != next(before);
   }
@@ -183,7 +182,7 @@ class Dice {
 
   bool IsSafe(RunId run, const AliasPair& pair) const {
     const auto plain = [this](TensorId id) {
-      return !graph_.tensors[id].is_state() && !decision_.tensors[id].whole &&
+      return !graph_.tensors[id].is_state() && !program_.tensors[id].whole &&
              Materialised(graph_.tensors[id], uses_[id]);
     };
     return plain(pair.input) && plain(pair.output) && BeginsAt(run, pair.output) &&
@@ -192,7 +191,7 @@ class Dice {
 
   void ChooseAliases(RunId run) {
     std::set<TensorId> taken;
-    Run& choice = decision_.runs[run];
+    Run& choice = program_.runs[run];
     for (const AliasPair& pair : VariantOf(choice).may_alias) {
       const bool wanted = IsSafe(run, pair) ? Chance(70) : reckless_ && Chance(10);
       if (!wanted || taken.count(pair.input) > 0 || taken.count(pair.output) > 0) continue;
@@ -206,20 +205,28 @@ class Dice {
   bool reckless_;
   UseLists uses_;
   std::set<std::pair<TensorId, RunId>> must_drop_;  // the tensors that this recomputation restores
-  Decision decision_;
+  Program program_;
 };
 
 }  // namespace
 
-Decision RandomDecision(const Graph& graph, uint64_t seed, bool reckless) {
+Program RandomProgram(const Graph& graph, uint64_t seed, bool reckless) {
   return Dice(graph, seed, reckless).Throw();
 }
 
-Decision WithPackingIntoPeak(const Graph& graph, Decision decision) {
-  const Result<Lifetimes> lives = FindLifetimes(graph, decision);
-  if (lives.ok()) decision.enough_bytes = cost::PeakLiveBytes(lives.value(), decision.runs.size());
-  decision.may_move = true;
-  return decision;
+pack::Options RandomPacking(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  pack::Options options;
+  if (random() % 2 == 0)
+    options.host_bytes = kAlignment * static_cast<int64_t>(random() % kMostHost);
+  return options;
+}
+
+pack::Options IntoPeak(const Graph& graph, const Program& program, pack::Options options) {
+  const Result<Lifetimes> lives = FindLifetimes(graph, program);
+  if (lives.ok()) options.enough_bytes = cost::PeakLiveBytes(lives.value(), program.runs.size());
+  options.may_move = true;
+  return options;
 }
 
 int64_t MovesIn(const Plan& plan) {

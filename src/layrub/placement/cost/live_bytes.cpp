@@ -7,11 +7,9 @@ namespace layrub::placement::cost {
 std::vector<int64_t> LiveBytes(const Lifetimes& lives, size_t runs) {
   std::vector<int64_t> change(runs + 1);
   for (const LiveInterval& interval : lives.intervals) {
-    // In its first run a tensor that lies on another shares that one's range, and a part is still
-    // in the whole tensor's range. Both count from the next run on.
-    const bool later = interval.on != kNone || interval.part;
-    const RunId begin = later ? interval.begin + 1 : std::max(interval.begin, 0);
-    const RunId end = std::min(interval.end + !interval.part, static_cast<RunId>(runs));
+    // In its first run a tensor that lies on another shares that one's range.
+    const RunId begin = interval.on != kNone ? interval.begin + 1 : std::max(interval.begin, 0);
+    const RunId end = std::min(interval.end + 1, static_cast<RunId>(runs));
     if (begin >= end) continue;
     change[begin] += interval.bytes;
     change[end] -= interval.bytes;

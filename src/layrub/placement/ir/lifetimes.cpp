@@ -86,11 +86,11 @@ class Builder {
 
   void Add(TensorId t, RunId begin, RunId end, RunId fetched_for = kNone) {
     lives_.intervals.push_back(
-        {t, begin, end, fetched_for, kNone, Aligned(graph_.tensors[t].bytes), false, kNone});
+        {t, begin, end, fetched_for, kNone, Aligned(graph_.tensors[t].bytes), kNone});
   }
   void AddPart(TensorId t, const Eviction& eviction) {
     lives_.intervals.push_back(
-        {t, eviction.release, eviction.prefetch, kNone, kNone, eviction.stays, true, kNone});
+        {t, eviction.release + 1, eviction.prefetch - 1, kNone, kNone, eviction.stays, kNone});
   }
 
   Status AddTensor(TensorId t) {
@@ -223,11 +223,11 @@ class Builder {
     return Status::Ok();
   }
 
-  /// The interval of `t` that takes part in run `at`, or null.
+  /// The interval of `t` that includes run `at`, or null.
   LiveInterval* IntervalAt(TensorId t, RunId at) {
     for (int32_t r = first_[t]; r < first_[t + 1]; ++r) {
       LiveInterval& interval = lives_.intervals[r];
-      if (!interval.part && interval.begin <= at && at <= interval.end) return &interval;
+      if (interval.begin <= at && at <= interval.end) return &interval;
     }
     return nullptr;
   }
@@ -373,8 +373,8 @@ void Retime(const Program& program, Lifetimes* lives) {
       before = eviction.before;
       if (before == to_the_end) break;
       if (eviction.stays > 0) {
-        lives->intervals[r].begin = eviction.release;
-        lives->intervals[r++].end = eviction.prefetch;
+        lives->intervals[r].begin = eviction.release + 1;
+        lives->intervals[r++].end = eviction.prefetch - 1;
       }
       lives->intervals[r].begin = eviction.prefetch;
     }

@@ -14,7 +14,9 @@
 
 namespace layrub::placement {
 
-/// Runs `begin` to `end`, both included, during which a tensor has a range of the device.
+/// Runs `begin` to `end`, both included, during which the first `bytes` bytes of a tensor have a
+/// range of the device. The part that stays during an eviction has an interval of its own, with
+/// fewer bytes than the tensor, between the two of the whole tensor. It may last for no run at all.
 struct LiveInterval {
   TensorId tensor = kNone;
   RunId begin = kNone;  ///< kNone: from the start of the plan
@@ -25,14 +27,14 @@ struct LiveInterval {
   /// The tensor whose range it takes over at `begin`; kNone: a range of its own.
   TensorId on = kNone;
   int64_t bytes = 0;  ///< aligned bytes of the range; if `on` is set, those of the input's range
-  /// The interval of a part: the first `bytes` of the tensor, which keep their values. It lasts
-  /// from the end of run `begin`, where the interval before ends, to the start of run `end`, where
-  /// the next one begins.
-  bool part = false;
   /// Intervals joined by `on` share a block: one range of the device. A part has its own.
   int32_t block = kNone;
   LAYRUB_COMPARABLE(LiveInterval)
 };
+
+inline bool IsPart(const Graph& graph, const LiveInterval& interval) {
+  return interval.bytes < Aligned(graph.tensors[interval.tensor].bytes);
+}
 
 /// The time during which a tensor has a range of a tier other than the device.
 struct HostInterval {

@@ -74,7 +74,7 @@ class Emitter {
   void FindEvents(const Add& add) const {
     for (int32_t i = 0; i < static_cast<int32_t>(lives_.intervals.size()); ++i) {
       const LiveInterval& interval = lives_.intervals[i];
-      if (interval.part) continue;
+      if (IsPart(graph_, interval)) continue;  // it begins and ends with its neighbours
       if (interval.begin != kNone) {
         add(Key(interval.begin, interval.fetched_for != kNone ? kFetch : kBegin), i);
       }
@@ -89,9 +89,9 @@ class Emitter {
   void EmitRun(RunId r) {
     out_.run_starts.push_back(StepCount());
     for (const int32_t i : SortedByFirstUse(events_[Key(r, kFetch)])) {
-      const bool goes_on = i > 0 && lives_.intervals[i - 1].part;
-      const int64_t kept = goes_on ? lives_.intervals[i - 1].bytes : 0;
-      if (goes_on) EndPart(lives_.intervals[i - 1], lives_.intervals[i]);
+      const LiveInterval* part = PartAt(i - 1);
+      const int64_t kept = part != nullptr ? part->bytes : 0;
+      if (part != nullptr) EndPart(*part, lives_.intervals[i]);
       Begin(lives_.intervals[i], kept);
       const TensorId tensor = lives_.intervals[i].tensor;
       const Tier from = FindHostInterval(lives_, tensor)->tier;
@@ -109,8 +109,7 @@ class Emitter {
     for (const bool in_part : {false, true}) {  // parts last: alone in their range then
       for (const int32_t i : events_[Key(r, kEnd)]) {
         const LiveInterval& interval = lives_.intervals[i];
-        const LiveInterval* part = i + 1 < std::ssize(lives_.intervals) ? &interval + 1 : nullptr;
-        if (part != nullptr && !part->part) part = nullptr;
+        const LiveInterval* part = PartAt(i + 1);
         if ((part != nullptr) != in_part) continue;
         Emit(StepKind::kFree, Tier::kDevice, interval.tensor);
         out_.device[interval.block].end = std::max(out_.device[interval.block].end, StepCount());
@@ -121,6 +120,12 @@ class Emitter {
       Emit(StepKind::kFree, lives_.host[i].tier, lives_.host[i].tensor);
       out_.host[i].end = StepCount();
     }
+  }
+
+  /// The interval number `i` if it is that of a part, or null.
+  const LiveInterval* PartAt(int32_t i) const {
+    if (i < 0 || i == std::ssize(lives_.intervals)) return nullptr;
+    return IsPart(graph_, lives_.intervals[i]) ? &lives_.intervals[i] : nullptr;
   }
 
   std::vector<int32_t> SortedByFirstUse(std::span<const int32_t> fetched) const {

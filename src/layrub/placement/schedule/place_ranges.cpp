@@ -169,8 +169,8 @@ class Placer {
     std::vector<Runs> runs(lives_.blocks);
     for (const LiveInterval& interval : lives_.intervals) {
       Runs& block = runs[interval.block];
-      if (interval.part) {
-        block = {interval.begin + 1, interval.begin + 1, interval.end};
+      if (IsPart(graph_, interval)) {
+        block = {interval.begin, interval.begin, interval.end + 1};
         continue;
       }
       if (interval.on == kNone) {
@@ -212,7 +212,7 @@ class Placer {
         step.kind = StepKind::kCopy;
         step.tensor = interval.tensor;
         step.offset = shift->offset;
-        step.end = interval.part ? interval.bytes : graph_.tensors[interval.tensor].bytes;
+        step.end = std::min(interval.bytes, graph_.tensors[interval.tensor].bytes);
         steps.push_back(step);
       }
       steps.push_back(plan_.steps[i]);
@@ -230,7 +230,8 @@ class Placer {
     const auto start = std::lower_bound(out_.run_starts.begin(), out_.run_starts.end(), at);
     const auto r = static_cast<RunId>(start - out_.run_starts.begin());
     const auto is_in = [&](const LiveInterval& interval) {
-      return interval.block == block && interval.begin < r && r <= interval.end;
+      return interval.block == block &&
+             (IsPart(graph_, interval) || (interval.begin < r && r <= interval.end));
     };
     return *std::find_if(lives_.intervals.begin(), lives_.intervals.end(), is_in);
   }

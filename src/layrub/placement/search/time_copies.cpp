@@ -20,8 +20,8 @@ std::vector<Copy> OffloadCopies(const Lifetimes& lives, Program* program) {
   std::vector<Copy> copies;
   for (const LiveInterval& interval : lives.intervals) {
     for (Eviction& eviction : program->tensors[interval.tensor].evictions) {
-      if (interval.part || eviction.dropped) continue;
-      if (eviction.after < interval.begin || interval.end < eviction.after) continue;
+      if (eviction.dropped || eviction.after < interval.begin || interval.end < eviction.after)
+        continue;
       const ShortList<RunId>& offloads = FindHostInterval(lives, interval.tensor)->offloads;
       if (std::find(offloads.begin(), offloads.end(), eviction.after) != offloads.end())
         copies.push_back({&eviction, interval.tensor, interval.bytes - eviction.stays});

@@ -117,9 +117,9 @@ TEST(Lifetimes, GivesAPartAnIntervalAndABlockOfItsOwn) {
   const HandMade net = Chain();
   const Lifetimes lives = FindLifetimes(net.graph, PartOfX(net.graph)).value();
   EXPECT_EQ(IntervalsOf(lives, 1),
-            (std::vector<LiveInterval>{{1, 0, 2, kNone, kNone, 4 * kAlignment, false, 1},
-                                       {1, 2, 5, kNone, kNone, 2 * kAlignment, true, 2},
-                                       {1, 5, 6, 6, kNone, 4 * kAlignment, false, 3}}));
+            (std::vector<LiveInterval>{{1, 0, 2, kNone, kNone, 4 * kAlignment, 1},
+                                       {1, 3, 4, kNone, kNone, 2 * kAlignment, 2},
+                                       {1, 5, 6, 6, kNone, 4 * kAlignment, 3}}));
   EXPECT_EQ(lives.blocks, 9);
 }
 

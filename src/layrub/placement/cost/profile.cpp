@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "layrub/placement/cost/run_starts.hpp"
+
 namespace layrub {
 namespace {
 
@@ -59,8 +61,7 @@ double SecondsAlone(const Graph& graph, const Step& step, int64_t distance,
   if (step.op != kNone && step.lane == Lane::kCompute)
     return OpSeconds(graph.ops[step.op], step.variant, step.algorithm, machine);
   if (IsMove(step)) return MoveSeconds(step.end - step.begin, distance, machine);
-  return machine.latency +
-         static_cast<double>(CopiedBytes(graph, step)) / CopyRate(step.lane, machine);
+  return placement::cost::CopySeconds(step.lane, CopiedBytes(graph, step), machine);
 }
 
 /// Sums over steps of one kind in one iteration: predicted seconds if they ran alone, and measured

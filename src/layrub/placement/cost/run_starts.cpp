@@ -4,6 +4,10 @@
 
 namespace layrub::placement::cost {
 
+double CopySeconds(Lane lane, int64_t bytes, const Machine& machine) {
+  return static_cast<double>(bytes) / CopyRate(lane, machine) + machine.latency;
+}
+
 std::vector<double> RunStarts(const Graph& graph, const Machine& machine,
                               const std::vector<Run>& runs) {
   std::vector<double> starts(runs.size() + 1);

@@ -364,27 +364,4 @@ Result<Lifetimes> FindLifetimes(const Graph& graph, const Program& program, cons
   return Builder(graph, program, uses).Build(host_bytes);
 }
 
-void Retime(const Program& program, Lifetimes* lives) {
-  const auto to_the_end = static_cast<RunId>(program.runs.size());
-  for (size_t r = 0; r < lives->intervals.size();) {
-    RunId before = kNone;
-    for (const Eviction& eviction : program.tensors[lives->intervals[r].tensor].evictions) {
-      if (eviction.after != kNone) lives->intervals[r++].end = eviction.release;
-      before = eviction.before;
-      if (before == to_the_end) break;
-      if (eviction.stays > 0) {
-        lives->intervals[r].begin = eviction.release + 1;
-        lives->intervals[r++].end = eviction.prefetch - 1;
-      }
-      lives->intervals[r].begin = eviction.prefetch;
-    }
-    if (before != to_the_end) ++r;
-  }
-  for (HostInterval& stay : lives->host) {
-    for (const Eviction& eviction : program.tensors[stay.tensor].evictions) {
-      if (!eviction.dropped && stay.end != to_the_end) stay.end = eviction.prefetch;
-    }
-  }
-}
-
 }  // namespace layrub::placement

@@ -71,9 +71,6 @@ Result<Lifetimes> FindLifetimes(const Graph& graph, const Program& program,
 /// CheckProgram accepts the runs.
 Result<Lifetimes> FindLifetimes(const Graph& graph, const Program& program, const UseLists& uses,
                                 int64_t host_bytes = kUnlimitedHost);
-/// Updates `lives` to those of `program`. The program that they were found for may differ from it
-/// only in Eviction::release and Eviction::prefetch.
-void Retime(const Program& program, Lifetimes* lives);
 
 }  // namespace layrub::placement
 

@@ -30,6 +30,7 @@
 #include "layrub/placement/search/homes.hpp"
 #include "layrub/placement/search/local_search.hpp"
 #include "layrub/placement/search/refine.hpp"
+#include "layrub/placement/search/time_copies.hpp"
 
 namespace layrub::placement::search {
 namespace {

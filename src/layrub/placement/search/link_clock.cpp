@@ -2,14 +2,16 @@
 
 #include <algorithm>
 
+#include "layrub/placement/cost/run_starts.hpp"
+
 namespace layrub::placement::search {
 
 double LinkClock::Seconds(int64_t bytes) const {
-  return static_cast<double>(bytes) / machine_.link_up + machine_.latency;
+  return cost::CopySeconds(Lane::kLoad, bytes, machine_);
 }
 
 LinkClock::Save LinkClock::FindSave(const Evicted& evicted) const {
-  const double takes = static_cast<double>(evicted.bytes) / machine_.link_down + machine_.latency;
+  const double takes = cost::CopySeconds(Lane::kSave, evicted.bytes, machine_);
   double begin = runs_[evicted.last].end;
   auto next = std::upper_bound(saves_.begin(), saves_.end(), begin,
                                [](double at, const Stretch& save) { return at < save.end; });

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <numeric>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "layrub/placement/cost/live_bytes.hpp"
@@ -22,73 +21,8 @@ constexpr int kMostLeaveAtStart = 40;
 /// One change adds at most so many recomputations.
 constexpr RunId kMostAgain = 12;
 
-/// A tensor may be evicted partly if a copy of it takes at least kPartLatencies times the latency.
-/// What it keeps is a multiple of what the link copies in kUnitLatencies times the latency, because
-/// copies that differ by less take equally long.
+/// A tensor may be evicted partly if a copy of it takes at least so many latencies.
 constexpr double kPartLatencies = 50;
-constexpr double kUnitLatencies = 0.2;
-
-/// Bytes that the link up copies in so many latencies.
-int64_t LatencyBytes(const Machine& machine, double latencies) {
-  return Aligned(static_cast<int64_t>(latencies * machine.latency * machine.link_up));
-}
-
-/// An eviction that may be partial.
-struct Part {
-  TensorId tensor = kNone;
-  Eviction* eviction = nullptr;
-};
-
-/// The partial evictions in the order in which they keep bytes: a part that stays for a short time
-/// leaves more bytes to others.
-std::vector<Part> PartsOf(const Graph& graph, Program* program) {
-  std::vector<Part> parts;
-  for (size_t t = 0; t < program->tensors.size(); ++t) {
-    if (graph.tensors[t].is_state() || graph.tensors[t].keep) continue;
-    for (Eviction& eviction : program->tensors[t].evictions) {
-      if (eviction.leaves != Leaves::kAll && !eviction.dropped)
-        parts.push_back({static_cast<TensorId>(t), &eviction});
-    }
-  }
-  const auto rank = [](const Part& part) {
-    return std::tuple(part.eviction->leaves != Leaves::kBarely,
-                      part.eviction->before - part.eviction->after);
-  };
-  std::stable_sort(parts.begin(), parts.end(),
-                   [&](const Part& a, const Part& b) { return rank(a) < rank(b); });
-  return parts;
-}
-
-/// A partly evicted tensor keeps as many bytes on the device as fit during the whole eviction.
-/// Returns false if no tensor keeps any.
-bool KeepParts(const Graph& graph, const Machine& machine, int64_t capacity,
-               std::vector<int64_t>* loads, Program* program) {
-  const int64_t unit = std::max(kAlignment, LatencyBytes(machine, kUnitLatencies));
-  bool some = false;
-  for (const Part& part : PartsOf(graph, program)) {
-    const auto first = loads->begin() + part.eviction->after + 1;
-    const auto last = loads->begin() + part.eviction->before;
-    if (first == last) continue;
-    const int64_t left = capacity - *std::max_element(first, last);
-    const int64_t most = graph.tensors[part.tensor].bytes - 1;
-    part.eviction->stays = std::max<int64_t>(0, std::min(left, most)) / unit * unit;
-    for (auto load = first; load != last; ++load) *load += part.eviction->stays;
-    some = some || part.eviction->stays > 0;
-  }
-  return some;
-}
-
-/// Chooses parts and times of copies of `program`, a lowered draft with these uses. `lives` and
-/// `loads` are those of `program`.
-void TimeCopies(const Graph& graph, const Machine& machine, int64_t capacity, const UseLists& uses,
-                int64_t host_bytes, std::vector<int64_t> loads, Lifetimes* lives,
-                Program* program) {
-  if (KeepParts(graph, machine, capacity, &loads, program))
-    *lives = FindLifetimes(graph, *program, uses, host_bytes).value();
-  HoldSaves(graph, machine, capacity, *lives, &loads, program);
-  FetchEarly(graph, machine, capacity, loads, program);
-  Retime(*program, lives);
-}
 
 /// Whether the eviction lies between two uses.
 bool ComesBack(const Eviction& eviction, const Program& program) {
@@ -103,17 +37,6 @@ size_t Choose(std::vector<double> values, double part) {
 }
 
 }  // namespace
-
-std::optional<Program> LowerInTime(const Graph& graph, const Machine& machine, const Draft& draft,
-                                   int64_t capacity) {
-  Program program = Lower(graph, draft);
-  Result<Lifetimes> lives = FindLifetimes(graph, program);
-  if (!lives.ok()) return std::nullopt;
-  std::vector<int64_t> loads = cost::LiveBytes(lives.value(), program.runs.size());
-  TimeCopies(graph, machine, capacity, draft.uses, kUnlimitedHost, std::move(loads), &lives.value(),
-             &program);
-  return program;
-}
 
 bool LocalSearch::Start(Draft draft, int64_t capacity, uint32_t seed) {
   capacity_ = capacity;
@@ -246,13 +169,13 @@ std::optional<LocalSearch::Lowered> LocalSearch::Fit(const std::vector<Pin>& pin
   if (!CheckProgram(graph_, draft->program.runs).ok()) return std::nullopt;
   for (;; --most_leave) {
     Program program = Lower(graph_, *draft);
-    Result<Lifetimes> lives = FindLifetimes(graph_, program, draft->uses, host_bytes_);
+    const Result<Lifetimes> lives = FindLifetimes(graph_, program, draft->uses);
     if (!lives.ok()) return std::nullopt;
     const std::vector<int64_t> loads = cost::LiveBytes(lives.value(), program.runs.size());
     if (loads.empty() || *std::max_element(loads.begin(), loads.end()) <= capacity_) {
-      TimeCopies(graph_, machine_, capacity_, draft->uses, host_bytes_, loads, &lives.value(),
-                 &program);
-      return Lowered{std::move(program), std::move(lives.value())};
+      TimeCopies(graph_, machine_, capacity_, lives.value(), loads, &program);
+      Lifetimes timed = FindLifetimes(graph_, program, draft->uses, host_bytes_).value();
+      return Lowered{std::move(program), std::move(timed)};
     }
     if (most_leave == 0 || !EvictOneTensor(loads, pins, draft)) return std::nullopt;
   }

@@ -17,13 +17,6 @@
 
 namespace layrub::placement::search {
 
-/// Lowers `draft` to a program that issues copies as early as a capacity of `capacity` device bytes
-/// allows; state tensors and workspaces count. A tensor that may leave in part keeps as many bytes
-/// on the device as fit during the whole eviction. Returns nothing if the draft is impossible. The
-/// result may exceed `capacity`.
-std::optional<Program> LowerInTime(const Graph& graph, const Machine& machine, const Draft& draft,
-                                   int64_t capacity);
-
 /// Makes a program faster by small random changes, one after the other. A change is kept if the
 /// predicted time does not grow. A change picks a tensor whose return takes time, with a
 /// probability that grows with that time, and one of its evictions. Then one of these is done:

@@ -9,6 +9,7 @@
 #include "layrub/base/in_parallel.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
 #include "layrub/placement/search/local_search.hpp"
+#include "layrub/placement/search/time_copies.hpp"
 
 namespace layrub::placement::search {
 namespace {

@@ -11,6 +11,7 @@
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/search/local_search.hpp"
 #include "layrub/placement/search/stalls.hpp"
+#include "layrub/placement/search/time_copies.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 

@@ -34,6 +34,142 @@ std::vector<TensorId> FindReadable(const Graph& graph, const Lifetimes& lives, R
   return readable;
 }
 
+/// Joins the intervals of outputs to those of the inputs on which they lie.
+class Joiner {
+ public:
+  /// `first`: see Builder.
+  Joiner(const Graph& graph, const Program& program, const UseLists& uses,
+         const std::vector<int32_t>& first, Lifetimes* lives)
+      : graph_(graph),
+        program_(program),
+        run_count_(static_cast<RunId>(program.runs.size())),
+        uses_(uses),
+        first_(first),
+        lives_(*lives) {}
+
+  Status JoinAliases() {
+    for (RunId r = 0; r < run_count_; ++r) {
+      for (const AliasPair& pair : program_.runs[r].aliases) {
+        if (Status status = JoinAlias(r, pair); !status.ok()) return status;
+      }
+    }
+    return Status::Ok();
+  }
+
+  /// Numbers the blocks, one for each chain of intervals. An input begins before its output, so
+  /// chains are resolved in order of begin.
+  void NumberBlocks() {
+    std::vector<LiveInterval*> joined;
+    for (LiveInterval& interval : lives_.intervals) {
+      if (interval.on == kNone) {
+        interval.block = lives_.blocks++;
+      } else {
+        joined.push_back(&interval);
+      }
+    }
+    std::stable_sort(
+        joined.begin(), joined.end(),
+        [](const LiveInterval* a, const LiveInterval* b) { return a->begin < b->begin; });
+    for (LiveInterval* interval : joined) {
+      interval->block = IntervalAt(interval->on, interval->begin)->block;
+    }
+  }
+
+ private:
+  Status BadAlias(RunId r, const AliasPair& pair, const std::string& what) const {
+    return Status::Invalid("operation " + graph_.ops[program_.runs[r].op].name + ": " +
+                           graph_.tensors[pair.output].name + " cannot lie on " +
+                           graph_.tensors[pair.input].name + ": " + what);
+  }
+
+  /// The interval of `t` that includes run `at`, or null.
+  LiveInterval* IntervalAt(TensorId t, RunId at) {
+    for (int32_t r = first_[t]; r < first_[t + 1]; ++r) {
+      LiveInterval& interval = lives_.intervals[r];
+      if (interval.begin <= at && at <= interval.end) return &interval;
+    }
+    return nullptr;
+  }
+
+  Status JoinAlias(RunId at, const AliasPair& pair) {
+    const Variant& variant = VariantOf(graph_, program_.runs[at]);
+    if (std::find(variant.may_alias.begin(), variant.may_alias.end(), pair) ==
+        variant.may_alias.end()) {
+      return BadAlias(at, pair, "variant '" + variant.name + "' does not allow it");
+    }
+    if (graph_.tensors[pair.output].is_state() || graph_.tensors[pair.input].is_state()) {
+      return BadAlias(at, pair, "a state tensor shares its bytes with no other");
+    }
+    LiveInterval* output = IntervalAt(pair.output, at);
+    LiveInterval* input = IntervalAt(pair.input, at);
+    // A whole tensor has its range from the start of the plan, unless it lies on another tensor.
+    const RunId begin = output == nullptr        ? kNone
+                        : output->begin != kNone ? output->begin
+                                                 : uses_[pair.output].front().run;
+    if (begin != at || output->fetched_for != kNone) {
+      return BadAlias(at, pair, "this operation is not where the output begins");
+    }
+    if (input == nullptr || (input->begin == at && input->fetched_for == kNone)) {
+      return BadAlias(at, pair, "the input is not on the device before the operation");
+    }
+    if (output->on != kNone) return BadAlias(at, pair, "the output already lies on another tensor");
+    if (Aligned(graph_.tensors[pair.output].bytes) > input->bytes) {
+      return BadAlias(at, pair, "the output is larger");
+    }
+    if (std::find(variant.writes.begin(), variant.writes.end(), pair.input) !=
+        variant.writes.end()) {
+      return BadAlias(at, pair, "the operation writes both");
+    }
+    if (Status status = EndInput(at, pair, input); !status.ok()) return status;
+    output->begin = at;
+    output->on = pair.input;
+    output->bytes = input->bytes;
+    return Status::Ok();
+  }
+
+  /// Ends the interval of an input whose bytes run `at` overwrites. Fails if the value is still
+  /// needed.
+  Status EndInput(RunId at, const AliasPair& pair, LiveInterval* input) {
+    const bool whole = program_.tensors[pair.input].whole;
+    if (whole != program_.tensors[pair.output].whole) {
+      return BadAlias(at, pair,
+                      "one of them is resident for the whole iteration, the other is not");
+    }
+    if (whole && input->end == run_count_ && !graph_.tensors[pair.input].keep &&
+        uses_[pair.input].back().run <= at) {
+      input->end = at;
+      return Status::Ok();
+    }
+    if (whole || input->end != at) {
+      return BadAlias(at, pair, "the input's value is still needed, or another output lies on it");
+    }
+    for (const Run& other = program_.runs[at]; const AliasPair& taken : other.aliases) {
+      if (taken.input == pair.input && taken.output != pair.output) {
+        return BadAlias(at, pair, "another output lies on the input");
+      }
+    }
+    const TensorProgram& program = program_.tensors[pair.input];
+    if (program.evictions.empty()) return Status::Ok();
+    const HostInterval* stay = FindHostInterval(lives_, pair.input);
+    if (stay != nullptr &&
+        std::find(stay->offloads.begin(), stay->offloads.end(), at) != stay->offloads.end()) {
+      return BadAlias(at, pair, "the input is to be copied to the host after this operation");
+    }
+    for (const Eviction& eviction : program.evictions) {
+      if (eviction.after == at && eviction.stays > 0)
+        return BadAlias(at, pair, "a part of the input stays after this operation");
+    }
+    return Status::Ok();
+  }
+
+  const Graph& graph_;
+  const Program& program_;
+  const RunId run_count_;
+  const UseLists& uses_;
+  const std::vector<int32_t>& first_;
+  Lifetimes& lives_;
+};
+
 class Builder {
  public:
   Builder(const Graph& graph, const Program& program, const UseLists& uses)
@@ -58,14 +194,11 @@ class Builder {
       status = AddTensor(t);
     }
     first_.back() = static_cast<int32_t>(lives_.intervals.size());
-    for (RunId r = 0; status.ok() && r < run_count_; ++r) {
-      for (const AliasPair& pair : program_.runs[r].aliases) {
-        if (status.ok()) status = JoinAlias(r, pair);
-      }
-    }
+    Joiner joiner(graph_, program_, uses_, first_, &lives_);
+    if (status.ok()) status = joiner.JoinAliases();
     if (!status.ok()) return status;
     AddWorkspace();
-    NumberBlocks();
+    joiner.NumberBlocks();
     lives_.readable = FindReadable(graph_, lives_, run_count_);
     SpillIntervals(graph_, program_, host_bytes, &lives_);
     return std::move(lives_);
@@ -79,11 +212,6 @@ class Builder {
   Status BadTensor(TensorId t, const std::string& what) const {
     return Status::Invalid("tensor " + graph_.tensors[t].name + ": " + what);
   }
-  Status BadAlias(RunId r, const AliasPair& pair, const std::string& what) const {
-    return Status::Invalid("operation " + OpOf(r).name + ": " + graph_.tensors[pair.output].name +
-                           " cannot lie on " + graph_.tensors[pair.input].name + ": " + what);
-  }
-
   void Add(TensorId t, RunId begin, RunId end, RunId fetched_for = kNone) {
     lives_.intervals.push_back(
         {t, begin, end, fetched_for, kNone, Aligned(graph_.tensors[t].bytes), kNone});
@@ -223,111 +351,12 @@ class Builder {
     return Status::Ok();
   }
 
-  /// The interval of `t` that includes run `at`, or null.
-  LiveInterval* IntervalAt(TensorId t, RunId at) {
-    for (int32_t r = first_[t]; r < first_[t + 1]; ++r) {
-      LiveInterval& interval = lives_.intervals[r];
-      if (interval.begin <= at && at <= interval.end) return &interval;
-    }
-    return nullptr;
-  }
-
-  Status JoinAlias(RunId at, const AliasPair& pair) {
-    const Variant& variant = VariantOf(at);
-    if (std::find(variant.may_alias.begin(), variant.may_alias.end(), pair) ==
-        variant.may_alias.end()) {
-      return BadAlias(at, pair, "variant '" + variant.name + "' does not allow it");
-    }
-    if (graph_.tensors[pair.output].is_state() || graph_.tensors[pair.input].is_state()) {
-      return BadAlias(at, pair, "a state tensor shares its bytes with no other");
-    }
-    LiveInterval* output = IntervalAt(pair.output, at);
-    LiveInterval* input = IntervalAt(pair.input, at);
-    // A whole tensor has its range from the start of the plan, unless it lies on another tensor.
-    const RunId begin = output == nullptr        ? kNone
-                        : output->begin != kNone ? output->begin
-                                                 : uses_[pair.output].front().run;
-    if (begin != at || output->fetched_for != kNone) {
-      return BadAlias(at, pair, "this operation is not where the output begins");
-    }
-    if (input == nullptr || (input->begin == at && input->fetched_for == kNone)) {
-      return BadAlias(at, pair, "the input is not on the device before the operation");
-    }
-    if (output->on != kNone) return BadAlias(at, pair, "the output already lies on another tensor");
-    if (Aligned(graph_.tensors[pair.output].bytes) > input->bytes) {
-      return BadAlias(at, pair, "the output is larger");
-    }
-    if (std::find(variant.writes.begin(), variant.writes.end(), pair.input) !=
-        variant.writes.end()) {
-      return BadAlias(at, pair, "the operation writes both");
-    }
-    if (Status status = EndInput(at, pair, input); !status.ok()) return status;
-    output->begin = at;
-    output->on = pair.input;
-    output->bytes = input->bytes;
-    return Status::Ok();
-  }
-
-  /// Ends the interval of an input whose bytes run `at` overwrites. Fails if the value is still
-  /// needed.
-  Status EndInput(RunId at, const AliasPair& pair, LiveInterval* input) {
-    const bool whole = program_.tensors[pair.input].whole;
-    if (whole != program_.tensors[pair.output].whole) {
-      return BadAlias(at, pair,
-                      "one of them is resident for the whole iteration, the other is not");
-    }
-    if (whole && input->end == run_count_ && !graph_.tensors[pair.input].keep &&
-        uses_[pair.input].back().run <= at) {
-      input->end = at;
-      return Status::Ok();
-    }
-    if (whole || input->end != at) {
-      return BadAlias(at, pair, "the input's value is still needed, or another output lies on it");
-    }
-    for (const Run& other = program_.runs[at]; const AliasPair& taken : other.aliases) {
-      if (taken.input == pair.input && taken.output != pair.output) {
-        return BadAlias(at, pair, "another output lies on the input");
-      }
-    }
-    const TensorProgram& program = program_.tensors[pair.input];
-    if (program.evictions.empty()) return Status::Ok();
-    const HostInterval* stay = FindHostInterval(lives_, pair.input);
-    if (stay != nullptr &&
-        std::find(stay->offloads.begin(), stay->offloads.end(), at) != stay->offloads.end()) {
-      return BadAlias(at, pair, "the input is to be copied to the host after this operation");
-    }
-    for (const Eviction& eviction : program.evictions) {
-      if (eviction.after == at && eviction.stays > 0)
-        return BadAlias(at, pair, "a part of the input stays after this operation");
-    }
-    return Status::Ok();
-  }
-
   void AddWorkspace() {
     for (RunId r = 0; r < run_count_; ++r) {
       const std::vector<Algorithm>& algorithms = VariantOf(r).algorithms;
       if (algorithms.empty()) continue;
       const TensorId t = algorithms[program_.runs[r].algorithm].workspace;
       if (t != kNone) Add(t, r, r);
-    }
-  }
-
-  /// Numbers the blocks, one for each chain of intervals. An input begins before its output, so
-  /// chains are resolved in order of begin.
-  void NumberBlocks() {
-    std::vector<LiveInterval*> joined;
-    for (LiveInterval& interval : lives_.intervals) {
-      if (interval.on == kNone) {
-        interval.block = lives_.blocks++;
-      } else {
-        joined.push_back(&interval);
-      }
-    }
-    std::stable_sort(
-        joined.begin(), joined.end(),
-        [](const LiveInterval* a, const LiveInterval* b) { return a->begin < b->begin; });
-    for (LiveInterval* interval : joined) {
-      interval->block = IntervalAt(interval->on, interval->begin)->block;
     }
   }
 

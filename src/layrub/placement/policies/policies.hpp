@@ -23,7 +23,7 @@ struct Policy {
 /// All policies, in the order in which messages and tools list them.
 std::span<const Policy> Policies();
 
-// One function for each, in the file of its name.
+// One function for each, in the file of its name; the static ones of vDNN in vdnn.cpp.
 Result<Program> Keep(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Program> Liveness(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Program> Intra(const Graph& graph, const Machine& machine, const Budget& budget);

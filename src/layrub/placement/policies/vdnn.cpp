@@ -8,6 +8,7 @@
 #include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/policies/common.hpp"
 #include "layrub/placement/policies/conv_like.hpp"
+#include "layrub/placement/policies/policies.hpp"
 
 namespace layrub::placement::policies {
 namespace {
@@ -96,6 +97,24 @@ Program OffloadInputs(const Graph& graph, Offload which) {
 Program WithFastestAlgorithms(const Graph& graph, const Machine& machine, Program program) {
   cost::TakeFastestAlgorithms(graph, machine, cost::kNoLimit, &program);
   return program;
+}
+
+// The static policies of vDNN: vDNN_all, which offloads the input of every layer that does not run
+// in place, and vDNN_conv, which offloads the inputs of conv-like operations, whose arithmetic
+// hides the copies; each with memory-optimal algorithms (the smallest workspaces) and, as `_fast`,
+// with performance-optimal ones (the fastest, however large their workspaces). Source: as
+// OffloadInputs.
+Result<Program> VdnnAll(const Graph& graph, const Machine&, const Budget&) {
+  return OffloadInputs(graph, Offload::kAll);
+}
+Result<Program> VdnnAllFast(const Graph& graph, const Machine& machine, const Budget&) {
+  return WithFastestAlgorithms(graph, machine, OffloadInputs(graph, Offload::kAll));
+}
+Result<Program> VdnnConv(const Graph& graph, const Machine&, const Budget&) {
+  return OffloadInputs(graph, Offload::kConv);
+}
+Result<Program> VdnnConvFast(const Graph& graph, const Machine& machine, const Budget&) {
+  return WithFastestAlgorithms(graph, machine, OffloadInputs(graph, Offload::kConv));
 }
 
 }  // namespace layrub::placement::policies

@@ -10,10 +10,6 @@
 
 namespace layrub::placement::schedule {
 
-Plan StepsOf(const Graph& graph, const Program& program, const Lifetimes& lives) {
-  return EmitSteps(graph, program, lives).plan;
-}
-
 Plan PackSteps(const Graph& graph, const Program& program, const Lifetimes& lives,
                const pack::Options& options) {
   const auto pack = [&](const Lifetimes& spilled) {

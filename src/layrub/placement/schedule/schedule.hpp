@@ -24,9 +24,6 @@ struct Choice {
 Result<Plan> Schedule(const Graph& graph, const Program& program,
                       const pack::Options& options = {});
 
-/// The steps of PackSteps without addresses; see Emitted::plan.
-Plan StepsOf(const Graph& graph, const Program& program, const Lifetimes& lives);
-
 /// Schedule without the Waits, which AddWaits inserts, for a program whose lifetimes, within
 /// options.host_bytes, are known. Enough to know how many bytes the plan takes.
 Plan PackSteps(const Graph& graph, const Program& program, const Lifetimes& lives,

@@ -11,7 +11,7 @@
 
 namespace layrub::placement::schedule {
 
-/// By block, when it is in use in `timeline`, that of `plan`. `plan` is that of StepsOf, perhaps
+/// By block, when it is in use in `timeline`, that of `plan`. `plan` is that of EmitSteps, perhaps
 /// with Waits; its Allocs have the number of the block, below `blocks`, in place of an offset.
 std::vector<pack::Timing> TimingsOf(const Graph& graph, const Plan& plan, const Timeline& timeline,
                                     int32_t blocks);

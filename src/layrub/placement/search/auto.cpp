@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -14,17 +13,13 @@
 #include "layrub/placement/cost/fastest_algorithms.hpp"
 #include "layrub/placement/cost/floor.hpp"
 #include "layrub/placement/cost/live_bytes.hpp"
-#include "layrub/placement/cost/run_starts.hpp"
 #include "layrub/placement/cost/shared_link.hpp"
-#include "layrub/placement/cost/timeline.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
 #include "layrub/placement/ir/operands.hpp"
 #include "layrub/placement/policies/common.hpp"
 #include "layrub/placement/policies/policies.hpp"
-#include "layrub/placement/schedule/schedule.hpp"
-#include "layrub/placement/schedule/waits.hpp"
+#include "layrub/placement/search/best_program.hpp"
 #include "layrub/placement/search/draft.hpp"
-#include "layrub/placement/search/estimate.hpp"
 #include "layrub/placement/search/frugal_variants.hpp"
 #include "layrub/placement/search/greedy.hpp"
 #include "layrub/placement/search/homes.hpp"
@@ -36,8 +31,6 @@ namespace layrub::placement::search {
 namespace {
 
 using cost::Homes;
-
-constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
 /// How many capacities a sweep tries, in equal ratios; more if it looks for the smallest budget. A
 /// capacity is the bytes beside the state at home on the device.
@@ -61,15 +54,12 @@ constexpr int64_t kMostCandidates = 720;
 /// Steps of the local search for each operation: a longer program has more to change.
 constexpr int64_t kStepsPerOp = 4;
 
-/// The search for the smallest budget begins at kNearFloor times the floor. It packs a plan into
-/// its peak of live bytes and one kTight-th part of that more.
+/// The search for the smallest budget begins at kNearFloor times the floor.
 constexpr double kNearFloor = 1.05;
-constexpr int64_t kTight = 200;
 
 /// If the program of another strategy is at most this factor slower than the best, it is also
 /// packed as that strategy would do it, because auto must not be slower.
 constexpr double kNear = 1.02;
-constexpr double kRounding = 1e-6;  ///< relative error of simulated times
 
 /// One way to make candidates.
 struct Preset {
@@ -99,25 +89,24 @@ class Search {
       : graph_(graph),
         machine_(machine),
         budget_(budget),
-        host_bytes_(pack::HostBytes(budget)),
         options_(options),
         available_(budget.device - budget.reserved),
         floor_(cost::FloorBytes(graph, homes)),
         state_(cost::ResidentBytes(graph, homes)),
         all_resident_(state_ == StateBytes(graph)),
         homes_(std::move(homes)),
-        parts_(parts) {}
+        parts_(parts),
+        best_(graph, machine, budget, state_) {}
 
-  Result<schedule::Choice> Run() {
+  void Run() {
     Explore();
     Improve();
-    if (!fits_) {
-      goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(floor_));
-      Sweep(goal_ - state_, kCapacitiesForBytes);
-    }
-    if (!best_) return Status::DoesNotFit("strategy auto has found no plan");
-    if (!fits_) PackTightest();
-    return best();
+    if (best_.fits()) return;
+    const auto goal = static_cast<int64_t>(kNearFloor * static_cast<double>(floor_));
+    best_.AimFor(goal);
+    Sweep(goal - state_, kCapacitiesForBytes);
+    // Without moves it may take still fewer bytes.
+    if (best_.found() && !best_.fits()) best_.ConsiderWithoutMoves(Program(best_.program()));
   }
 
   /// Tries all candidates but those of the local search.
@@ -133,12 +122,7 @@ class Search {
     if (available_ >= floor_ && !keeps_all_) SearchLocally();
   }
 
-  bool fits() const { return fits_; }
-  double seconds() const { return best_->seconds; }
-  int64_t bytes() const { return best_->plan.device_bytes; }
-  schedule::Choice best() const {
-    return {best_->program, best_->options, fits_ ? std::optional(best_->plan) : std::nullopt};
-  }
+  const BestProgram& best() const { return best_; }
 
  private:
   /// The fastest draft that a preset has made.
@@ -154,13 +138,13 @@ class Search {
     if (!keep.ok()) return false;
     Program fastest = keep.value(), smallest = keep.value();
     cost::TakeFastestAlgorithms(graph_, machine_, available_, &fastest);
-    if (fastest.runs != keep.value().runs) Consider(std::move(fastest));
-    Consider(keep.value());
-    keeps_all_ = fits_;
-    if (fits_) return true;
+    if (fastest.runs != keep.value().runs) best_.Consider(std::move(fastest));
+    best_.Consider(keep.value());
+    keeps_all_ = best_.fits();
+    if (keeps_all_) return true;
     for (placement::Run& run : smallest.runs)
       run.algorithm = SmallestAlgorithm(graph_, VariantOf(graph_, run));
-    Consider(std::move(smallest));
+    best_.Consider(std::move(smallest));
     return false;
   }
 
@@ -179,9 +163,8 @@ class Search {
   void ConsiderOther(const Result<Program>& program) {
     if (!program.ok() || program.value() == other_) return;
     other_ = program.value();
-    if (const double seconds = Consider(other_); fits_ && seconds > kNear * best_->seconds) return;
-    if (const Result<Lifetimes> lives = FindLifetimes(graph_, other_, host_bytes_); lives.ok())
-      Take(Pack(other_, lives.value(), 0, false));
+    const double seconds = best_.Consider(other_);
+    if (!best_.fits() || seconds <= kNear * best_.seconds()) best_.ConsiderWithoutMoves(other_);
   }
 
   /// Capacities from all that is ever live down to half of the largest working set (a plan that
@@ -211,19 +194,19 @@ class Search {
     bool all_presets = options_.presets;
     for (const int64_t capacity : Capacities(capacities)) {
       if (capacity > most) continue;
-      const double before = fits_ ? best_->seconds : kNever;
-      const int64_t least_before = best_ ? bytes() : kUnlimited;
+      const double before = best_.seconds();
+      const int64_t least_before = best_.bytes();
       for (size_t i = 0; i < kPresets.size(); ++i) {
         if ((all_presets || i == kOnlyPreset) && left-- > 0) ConsiderPreset(i, capacity);
       }
       if (left <= 0) {
-        if (fits_ || more_capacities-- == 0) return;
+        if (best_.fits() || more_capacities-- == 0) return;
         all_presets = false;
         left = 1;
         most = LessCapacity(capacity, least_before);
         continue;
       }
-      in_vain = !fits_ || best_->seconds < before ? 0 : in_vain + 1;
+      in_vain = !best_.fits() || best_.seconds() < before ? 0 : in_vain + 1;
       if (in_vain == kPatience) return;
     }
   }
@@ -232,9 +215,9 @@ class Search {
   /// of them exceeds the budget, or half if the greedy search gave up on all of them.
   /// `least_before`: the fewest packed bytes of all candidates before these.
   int64_t LessCapacity(int64_t capacity, int64_t least_before) const {
-    if (!best_ || bytes() >= least_before) return capacity / 2;
+    if (best_.bytes() >= least_before) return capacity / 2;
     return static_cast<int64_t>(static_cast<double>(capacity) * static_cast<double>(available_) /
-                                static_cast<double>(bytes()));
+                                static_cast<double>(best_.bytes()));
   }
 
   void ConsiderPreset(size_t preset, int64_t capacity) {
@@ -247,7 +230,7 @@ class Search {
     Draft draft = MakeDraft(graph_, std::move(*evicted));
     auto program = LowerInTime(graph_, machine_, draft, state_ + capacity);
     if (!program) return;
-    const double seconds = Consider(std::move(*program));
+    const double seconds = best_.Consider(std::move(*program));
     Fastest& fastest = fastest_[preset];
     if (seconds < fastest.seconds) fastest = {seconds, std::move(draft)};
   }
@@ -266,114 +249,38 @@ class Search {
   /// Searches from the best program so far and from the fastest draft of each preset.
   void SearchLocally() {
     const int64_t steps = std::min(Most(kStepWork), kStepsPerOp * OpCount());
-    if (!options_.local_search || !fits_ || steps < kFewestSteps) return;
+    if (!options_.local_search || !best_.fits() || steps < kFewestSteps) return;
     std::vector<Draft> starts;
-    const std::vector<TensorProgram>& tensors = best_->program.tensors;
+    const std::vector<TensorProgram>& tensors = best_.program().tensors;
     const bool some_whole =
         std::any_of(tensors.begin(), tensors.end(), [](const TensorProgram& t) { return t.whole; });
-    if (!some_whole) starts.push_back(MakeDraft(graph_, best_->program));
+    if (!some_whole) starts.push_back(MakeDraft(graph_, best_.program()));
     for (const Fastest& fastest : fastest_) {
       if (std::isfinite(fastest.seconds)) starts.push_back(fastest.draft);
     }
-    const Room room{available_, host_bytes_};
-    auto found = Refine(graph_, machine_, room, starts, steps, best_->seconds, options_);
-    if (found) Take(std::move(*found));
-    ConsiderFaster(Program(best_->program));
+    auto found = Refine(graph_, machine_, best_.room(), starts, steps, best_.seconds(), options_);
+    if (found) best_.Take(std::move(*found));
+    best_.ConsiderFaster(Program(best_.program()));
   }
 
   int64_t OpCount() const { return static_cast<int64_t>(graph_.ops.size()); }
   int64_t Most(int64_t work) const { return work / ((OpCount() + 1) * (OpCount() + 1)); }
 
-  /// Tries the program and returns its estimated seconds; kNever if it is of no use.
-  double Consider(Program program) {
-    ConsiderFaster(program);
-    return Try(std::move(program));
-  }
-
-  void ConsiderFaster(const Program& program) {
-    if (std::optional<Program> faster = cost::FasterAtSameSize(graph_, machine_, program))
-      Try(std::move(*faster));
-  }
-
-  double Try(Program program) {
-    const Result<Lifetimes> lives = FindLifetimes(graph_, program, host_bytes_);
-    if (!lives.ok()) {
-      Plan impossible;
-      impossible.device_bytes = kUnlimited;
-      Take({std::move(program), {}, std::move(impossible), kNever});
-      return kNever;
-    }
-    // No packing needs fewer than `peak` bytes.
-    const int64_t peak = cost::PeakLiveBytes(lives.value(), program.runs.size());
-    if (peak > available_ && best_ && (fits_ || peak >= bytes())) return kNever;
-    if (fits_ &&
-        cost::RunStarts(graph_, machine_, program.runs).back() * (1 - kRounding) > best_->seconds)
-      return kNever;
-    double seconds = kNever;
-    if (peak <= available_)
-      seconds = Estimate(graph_, machine_, available_, lives.value(), program).seconds;
-    if (fits_ && seconds >= best_->seconds) return seconds;  // packing takes the longest
-    Packed packed = Pack(std::move(program), lives.value(), EnoughBytes(peak), true);
-    if (packed.plan.device_bytes > available_) seconds = kNever;
-    Take(std::move(packed));
-    return seconds;
-  }
-
-  /// The bytes into which a program with this peak is packed: the budget or, while looking for the
-  /// smallest budget, hardly more than the peak.
-  int64_t EnoughBytes(int64_t peak) const {
-    if (peak <= available_) return available_;
-    return peak > goal_ ? kUnlimited : peak + (peak - state_) / kTight;
-  }
-
-  /// Packs the best program without moves, which may take still fewer bytes.
-  void PackTightest() {
-    const Program program = best_->program;
-    const Result<Lifetimes> lives = FindLifetimes(graph_, program, host_bytes_);
-    if (lives.ok()) Take(Pack(program, lives.value(), 0, false));
-  }
-
-  Packed Pack(Program program, const Lifetimes& lives, int64_t enough, bool may_move) const {
-    Packed packed{std::move(program),
-                  {.enough_bytes = enough, .host_bytes = host_bytes_, .may_move = may_move},
-                  {},
-                  kNever};
-    packed.plan = schedule::PackSteps(graph_, packed.program, lives, packed.options);
-    if (packed.plan.device_bytes > available_) return packed;  // how fast it is does not matter
-    schedule::AddWaits(graph_, &packed.plan);
-    packed.seconds = Simulate(graph_, packed.plan, machine_).seconds;
-    return packed;
-  }
-
-  /// Takes the program if it is faster than the best so far and fits; while none fits, if it
-  /// needs fewer bytes.
-  void Take(Packed packed) {
-    const int64_t needed = packed.plan.device_bytes;
-    const bool fits = needed <= available_ && FitsOffDevice(packed.plan, budget_);
-    if (fits && fits_ && packed.seconds >= best_->seconds) return;
-    if (!fits && (fits_ || (best_ && needed >= bytes()))) return;
-    best_ = std::move(packed);
-    fits_ = fits;
-  }
-
   const Graph& graph_;
   const Machine& machine_;
   const Budget budget_;
-  const int64_t host_bytes_;
   const SearchOptions options_;
   const int64_t available_;
-  int64_t goal_ = 0;  ///< bytes that packing aims for while looking for the smallest budget
   const int64_t floor_;
   const int64_t state_;  ///< bytes of state at home on the device
   const bool all_resident_;
   const Homes homes_;
   const int64_t parts_;
-  bool keeps_all_ = false;  ///< everything stays where it is
-  std::optional<Packed> best_;
+  BestProgram best_;
+  bool keeps_all_ = false;           ///< everything stays where it is
   Program other_;                    ///< program of the other strategy that was tried last
   std::map<int64_t, Start> starts_;  ///< see StartIn
   std::array<Fastest, kPresets.size()> fastest_;
-  bool fits_ = false;  ///< the best one fits
 };
 
 /// Returns the fastest program that fits among those with several choices of the state that is at
@@ -386,12 +293,12 @@ std::optional<schedule::Choice> SearchHomes(const Graph& graph, const Machine& m
   for (const Homes& homes : choices) {
     Search search(graph, machine, budget, homes, options, std::ssize(choices));
     search.Explore();
-    if (search.fits() && (!best || search.seconds() < best->seconds()))
+    if (search.best().fits() && (!best || search.best().seconds() < best->best().seconds()))
       best.emplace(std::move(search));
   }
   if (!best) return std::nullopt;
   best->Improve();
-  return best->best();
+  return best->best().choice();
 }
 
 }  // namespace
@@ -410,8 +317,8 @@ Result<schedule::Choice> Auto(const Graph& graph, const Machine& device, const B
   }
   if (available >= floor) {
     Search search(graph, machine, budget, on_device, options);
-    Result<schedule::Choice> found = search.Run();
-    if (search.fits()) return found;
+    search.Run();
+    if (search.best().fits()) return search.best().choice();
   }
   if (offload && roomy) {
     if (auto found = SearchHomes(graph, machine, budget, options)) return std::move(*found);
@@ -421,10 +328,13 @@ Result<schedule::Choice> Auto(const Graph& graph, const Machine& device, const B
   const Budget least{.device = 0, .host = budget.host, .spill = budget.spill};
   if (offload) {
     Search search(graph, machine, least, away, options);
-    Result<schedule::Choice> found = search.Run();
-    if (found.ok() && search.bytes() <= floor) return found;
+    search.Run();
+    if (search.best().bytes() <= floor) return search.best().choice();
   }
-  return Search(graph, machine, least, on_device, options).Run();
+  Search search(graph, machine, least, on_device, options);
+  search.Run();
+  if (!search.best().found()) return Status::DoesNotFit("strategy auto has found no plan");
+  return search.best().choice();
 }
 
 }  // namespace layrub::placement::search

@@ -56,7 +56,7 @@ ShortList<AliasPair> AliasesOnCopiedInputs(const Graph& graph, const Program& pr
                                            const UseLists& uses, RunId r) {
   ShortList<AliasPair> pairs;
   for (const AliasPair& pair : program.runs[r].aliases) {
-    const Eviction* eviction = FindEvictionAfter(program, pair.input, r);
+    const Eviction* eviction = FindEviction(program, pair.input, &Eviction::after, r);
     if (eviction == nullptr || eviction->dropped || eviction->leaves != Leaves::kAll) continue;
     const ShortList<RunId> offloads =
         FindOffloads(graph.tensors[pair.input], uses[pair.input], program.runs,
@@ -80,17 +80,10 @@ Draft MakeDraft(const Graph& graph, Program program) {
   return {std::move(program), std::move(uses)};
 }
 
-const Eviction* FindEvictionAfter(const Program& program, TensorId t, RunId after) {
+const Eviction* FindEviction(const Program& program, TensorId t, RunId Eviction::*end, RunId run) {
   const ShortList<Eviction>& evictions = program.tensors[t].evictions;
   const auto* found = std::find_if(evictions.begin(), evictions.end(),
-                                   [after](const Eviction& e) { return e.after == after; });
-  return found == evictions.end() ? nullptr : found;
-}
-
-const Eviction* FindEvictionBefore(const Program& program, TensorId t, RunId before) {
-  const ShortList<Eviction>& evictions = program.tensors[t].evictions;
-  const auto* found = std::find_if(evictions.begin(), evictions.end(),
-                                   [before](const Eviction& e) { return e.before == before; });
+                                   [&](const Eviction& eviction) { return eviction.*end == run; });
   return found == evictions.end() ? nullptr : found;
 }
 
@@ -114,10 +107,9 @@ void Evict(TensorId t, size_t use, Leaves leaves, Draft* draft) {
 }
 
 void Keep(TensorId t, RunId after, Draft* draft) {
+  const Eviction* eviction = FindEviction(draft->program, t, &Eviction::after, after);
   ShortList<Eviction>& evictions = draft->program.tensors[t].evictions;
-  auto* const eviction = std::find_if(evictions.begin(), evictions.end(),
-                                      [after](const Eviction& e) { return e.after == after; });
-  if (eviction != evictions.end()) evictions.erase(eviction);
+  if (eviction != nullptr) evictions.erase(evictions.begin() + (eviction - evictions.begin()));
 }
 
 Draft WithoutRun(const Graph& graph, const Draft& draft, RunId run, std::vector<RunId>* numbers) {
@@ -169,7 +161,7 @@ Draft WithRun(const Graph& graph, const Draft& draft, RunId before, OpId op) {
       const int64_t use = UseUpTo(more.uses[t], before);
       if (use < 0 || more.uses[t][use].run != before || !MayEvict(graph, more, t)) continue;
       // There is an earlier use, because the operation has run before.
-      const Eviction* split = FindEvictionBefore(more.program, t, before);
+      const Eviction* split = FindEviction(more.program, t, &Eviction::before, before);
       if (split == nullptr) {
         if (!more.uses[t][use].reads) Evict(t, use - 1, Leaves::kAll, &more);
       } else if (more.uses[t][use].reads) {

@@ -23,9 +23,9 @@ struct Draft {
 /// in part here.
 Draft MakeDraft(const Graph& graph, Program program);
 
-/// The eviction of `t` that begins at run `after` or ends at run `before`; null if there is none.
-const Eviction* FindEvictionAfter(const Program& program, TensorId t, RunId after);
-const Eviction* FindEvictionBefore(const Program& program, TensorId t, RunId before);
+/// The eviction of `t` whose `end`, its `after` or its `before`, is run `run`; null if there is
+/// none.
+const Eviction* FindEviction(const Program& program, TensorId t, RunId Eviction::*end, RunId run);
 
 /// Whether the draft may evict `t`: it has bytes that could be given back.
 bool MayEvict(const Graph& graph, const Draft& draft, TensorId t);

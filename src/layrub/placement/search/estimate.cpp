@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/schedule/emit_steps.hpp"
 #include "layrub/placement/schedule/paged_waits.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/schedule/timings.hpp"
@@ -22,7 +23,7 @@ struct Trace {
 /// some moment.
 std::optional<Trace> RunPaged(const Graph& graph, const Machine& machine, int64_t bytes,
                               const Lifetimes& lives, const Program& program) {
-  Trace trace{schedule::StepsOf(graph, program, lives), {}};
+  Trace trace{schedule::EmitSteps(graph, program, lives).plan, {}};
   if (!schedule::AddPagedWaits(graph, bytes, &trace.plan)) return std::nullopt;
   trace.timeline = Simulate(graph, trace.plan, machine);
   return trace;

@@ -156,7 +156,7 @@ bool LocalSearch::CanRecompute(TensorId t, const Eviction& eviction) const {
 /// if there is none.
 TensorId LocalSearch::Missing(const Program& program, RunId run) const {
   for (const TensorId t : VariantOf(graph_, program.runs[run]).reads) {
-    const Eviction* eviction = FindEvictionBefore(program, t, run);
+    const Eviction* eviction = FindEviction(program, t, &Eviction::before, run);
     if (eviction != nullptr && !eviction->dropped && CanRecompute(t, *eviction)) return t;
   }
   return kNone;
@@ -201,7 +201,8 @@ bool LocalSearch::EvictOneTensor(const std::vector<int64_t>& loads, const std::v
     const bool pinned = std::any_of(pins.begin(), pins.end(), [&](const Pin& pin) {
       return pin.tensor == t && pin.after == uses[i].run;
     });
-    if (pinned || FindEvictionAfter(draft->program, t, uses[i].run) != nullptr) continue;
+    if (pinned || FindEviction(draft->program, t, &Eviction::after, uses[i].run) != nullptr)
+      continue;
     const int64_t bytes = std::min(Aligned(graph_.tensors[t].bytes), *fullest - capacity_);
     idle.emplace_back(t, i);
     chances.push_back(static_cast<double>(bytes) * (until - uses[i].run));

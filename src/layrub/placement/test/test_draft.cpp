@@ -133,8 +133,8 @@ TEST_F(Three, ArePartlyEvictedIfAProgramKeepsAPart) {
   program.tensors[a_].evictions = {{1, 1, 5, 5, false, 2 * kAlignment}};
   program.tensors[b_].evictions = {{2, 2, 4, 4}};
   const Draft draft = MakeDraft(net_.graph, program);
-  EXPECT_EQ(FindEvictionAfter(draft.program, a_, 1)->leaves, Leaves::kPart);
-  EXPECT_EQ(FindEvictionAfter(draft.program, b_, 2)->leaves, Leaves::kAll);
+  EXPECT_EQ(FindEviction(draft.program, a_, &Eviction::after, 1)->leaves, Leaves::kPart);
+  EXPECT_EQ(FindEviction(draft.program, b_, &Eviction::after, 2)->leaves, Leaves::kAll);
   EXPECT_TRUE(draft.program.tensors[c_].evictions.empty());
   // Lower does not say how much stays, because it knows no capacity.
   EXPECT_EQ(Lower(net_.graph, draft).tensors[a_].evictions[0],

@@ -194,7 +194,8 @@ TEST_F(TwoPartlyAway, GetTheirOrderFromLocalSearch) {
   EXPECT_EQ(search.seconds(), 2);
   search.Go(30);
   EXPECT_EQ(search.seconds(), 1);
-  EXPECT_EQ(FindEvictionAfter(search.at().draft.program, longer_, 0)->leaves, Leaves::kBarely);
+  EXPECT_EQ(FindEviction(search.at().draft.program, longer_, &Eviction::after, 0)->leaves,
+            Leaves::kBarely);
 }
 
 /// x is computed from u, which is larger. Both are needed again after y and z have been written and

@@ -10,7 +10,7 @@
 #include "layrub/placement/cost/timeline.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
 #include "layrub/placement/ir/program.hpp"
-#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/schedule/emit_steps.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
 #include "layrub/placement/test/random_graph.hpp"
@@ -144,7 +144,7 @@ TEST(AddPagedWaits, FitsFromThePeakUpwardAndKeepsEveryStep) {
     const Lifetimes lives =
         FindLifetimes(graph, program, testing::RandomPacking(seed).host_bytes).value();
     const int64_t peak = cost::PeakLiveBytes(lives, program.runs.size());
-    const Plan steps = StepsOf(graph, program, lives);
+    const Plan steps = EmitSteps(graph, program, lives).plan;
     for (const int64_t bytes : {peak, 2 * peak}) {
       Plan paged = steps;
       ASSERT_TRUE(AddPagedWaits(graph, bytes, &paged)) << seed;

@@ -9,6 +9,7 @@
 #include "layrub/placement/cost/live_bytes.hpp"
 #include "layrub/placement/cost/timeline.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/schedule/emit_steps.hpp"
 #include "layrub/placement/schedule/paged_waits.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/search/estimate.hpp"
@@ -49,7 +50,7 @@ class EvictionTimings : public ::testing::Test {
 };
 
 TEST_F(EvictionTimings, IsWantedAtTheFirstAndReadyAfterTheLastAccess) {
-  Plan plan = StepsOf(net_.graph, program_, lives_);
+  Plan plan = EmitSteps(net_.graph, program_, lives_).plan;
   ASSERT_TRUE(AddPagedWaits(net_.graph, 24 * kUnit, &plan));
   const Machine machine = LinkMachine(4);  // a copy takes two seconds
   const std::vector<pack::Timing> timings =

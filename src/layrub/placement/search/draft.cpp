@@ -124,7 +124,14 @@ Draft WithoutRun(const Graph& graph, const Draft& draft, RunId run, std::vector<
     if (!gone[r]) less.runs.push_back(runs[r]);
     number.push_back(static_cast<RunId>(less.runs.size()) - 1);
   }
-  UseLists uses = FindUses(graph, less.runs);
+  UseLists uses(draft.uses.size(), [&](const auto& add) {
+    for (size_t t = 0; t < draft.uses.size(); ++t) {
+      for (const Use& use : draft.uses[t]) {
+        if (!gone[use.run]) add(t, {number[use.run], use.reads, use.writes});
+      }
+    }
+  });
+  less.tensors.reserve(uses.size());
   for (size_t t = 0; t < uses.size(); ++t) {
     const TensorProgram& old = draft.program.tensors[t];
     TensorProgram& tensor = less.tensors.emplace_back(TensorProgram{old.whole, {}, old.home});

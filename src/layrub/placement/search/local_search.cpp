@@ -109,10 +109,10 @@ std::optional<Draft> LocalSearch::Change(std::vector<Pin>* pins) {
 /// come from the host.
 Draft LocalSearch::RemoveRecomputation(RunId recomputation, bool stays,
                                        std::vector<Pin>* pins) const {
+  if (!stays) return WithoutRun(graph_, at_.draft, recomputation);
   Draft draft = at_.draft;
-  const Run& run = draft.program.runs[recomputation];
-  for (const TensorId t : VariantOf(graph_, run).writes) {
-    if (!stays || !MayEvict(graph_, draft, t)) continue;
+  for (const TensorId t : VariantOf(graph_, draft.program.runs[recomputation]).writes) {
+    if (!MayEvict(graph_, draft, t)) continue;
     const std::span<const Use> uses = draft.uses[t];
     for (size_t i = 1; i < uses.size(); ++i) {
       if (uses[i].run != recomputation) continue;

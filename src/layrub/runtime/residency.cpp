@@ -64,10 +64,13 @@ const Place& Residency::At(TensorId tensor, Tier tier) const {
   return places_[tensor][Index(tier)];
 }
 
+bool Residency::IsInPlace(TensorId tensor) const {
+  return At(tensor, Tier::kDevice).range == kNone && graph_.tensors[tensor].host_access &&
+         home_[tensor] == Tier::kHost;
+}
+
 const Place& Residency::InUse(TensorId tensor) const {
-  const bool in_place = At(tensor, Tier::kDevice).range == kNone &&
-                        graph_.tensors[tensor].host_access && home_[tensor] == Tier::kHost;
-  return At(tensor, in_place ? Tier::kHost : Tier::kDevice);
+  return At(tensor, IsInPlace(tensor) ? Tier::kHost : Tier::kDevice);
 }
 
 Tier Residency::Away(TensorId tensor) const {
@@ -206,7 +209,7 @@ void Residency::Copied(const Step& step) {
 }
 
 void Residency::Written(TensorId tensor, bool again) {
-  if (&InUse(tensor) == &At(tensor, Tier::kHost)) return;  // written in its home
+  if (IsInPlace(tensor)) return;  // written in its home
   const bool there = PlaceOf(tensor, Tier::kDevice).address != nullptr;
   SetValid(tensor, Tier::kDevice, 0, there ? graph_.tensors[tensor].bytes : 0);
   for (const Tier tier : {Tier::kHost, Tier::kFile}) {

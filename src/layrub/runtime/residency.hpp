@@ -42,8 +42,10 @@ class Residency {
 
   const Place& At(TensorId tensor, Tier tier) const;
 
-  /// Returns the place where operations use `tensor`: on the device, or in its home in host memory
-  /// if it has no range of the device and they can do that.
+  /// Whether operations use `tensor` in its home in host memory: they can, and it has no range of
+  /// the device.
+  bool IsInPlace(TensorId tensor) const;
+  /// Returns the place where operations use `tensor`, on the device or in place.
   const Place& InUse(TensorId tensor) const;
 
   /// Returns the tier off the device that holds the value of `tensor`, or, if none does, the one

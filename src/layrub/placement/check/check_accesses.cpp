@@ -69,14 +69,14 @@ void Checker::CheckOp(const Step& step) {
     CheckTurn(step);
   }
   for (TensorId tensor : variant.reads) {
-    if (!LeftAlone(step, variant, tensor)) ReadValue(MemoryInUse(tensor), tensor);
+    if (!LeftAlone(step, variant, tensor)) ReadValue(IsInPlace(tensor) ? host_ : device_, tensor);
   }
 
   // The written tensors that have a range of the device, and the workspace; those in host memory.
   std::vector<TensorId> outputs, in_host_memory;
   for (TensorId tensor : variant.writes) {
     if (LeftAlone(step, variant, tensor)) continue;
-    if (&MemoryInUse(tensor) == &host_) {
+    if (IsInPlace(tensor)) {
       in_host_memory.push_back(tensor);
     } else if (device_.arena.Has(tensor)) {
       outputs.push_back(tensor);

@@ -84,12 +84,11 @@ class Checker {
   /// Whether the home of the tensor is in `tier`; then it may not be given a range there, nor give
   /// it back.
   bool IsHome(TensorId tensor, Tier tier) const { return home_[tensor] == tier; }
-  /// Where an operation uses the tensor: on the device, or in its home in host memory if it has no
-  /// range of the device and the operation can do that.
-  Memory& MemoryInUse(TensorId tensor) {
-    const bool in_place = !device_.arena.Has(tensor) && graph_.tensors[tensor].host_access &&
-                          IsHome(tensor, Tier::kHost);
-    return in_place ? host_ : device_;
+  /// Whether an operation uses the tensor in its home in host memory: it can, and the tensor has no
+  /// range of the device.
+  bool IsInPlace(TensorId tensor) const {
+    return !device_.arena.Has(tensor) && graph_.tensors[tensor].host_access &&
+           IsHome(tensor, Tier::kHost);
   }
   /// Whether `range`, of the tensor, holds its whole current value.
   bool HasValue(const Range& range, TensorId tensor) const {

@@ -28,6 +28,8 @@ class DividedTraining : public Solver<Dtype>::Callback {
   /// outlive this object.
   DividedTraining(Solver<Dtype>* solver, const SolverParameter& whole, layrub::Communicator* group);
   ~DividedTraining();
+  /// The bytes of its device that a member takes beside plans, where that is a GPU.
+  static int64_t DeviceBytes();
 
   /// Restores a state that any Solver::Snapshot wrote. Every member must call it, before Place.
   void Restore(const string& state_file);

@@ -57,6 +57,8 @@ SolverParameter LocalSolver(const SolverParameter& whole, int devices, bool devi
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) Fail(options.status().message);
   ApplyMachineFlags(&options.value());
+  if (caffe::Caffe::mode() == caffe::Caffe::GPU)
+    options.value().budget.reserved += caffe::DividedTraining<float>::DeviceBytes();
   FLAGS_devices = devices;
   // Nets of partitions that are only tried are not logged.
   const int log_level =

@@ -78,9 +78,10 @@ const std::vector<FlagRow>& FlagTable() {
       {"compare", "--partition=NAME[,NAME]",
        "with --devices, only these ways: auto, tofu, data, chop, rows (layrub plan --help)"},
       {"train", "--partition=NAME",
-       "divide the net among the processes that mpirun starts, so that each needs a part of the "
-       "memory: auto, the fastest partition that is found; tofu, the one with the fewest bytes "
-       "between processes; data, each process has a part of the batch"},
+       "divide the net among the GPUs of --gpu, or the processes that mpirun starts, so that each "
+       "needs a part of the memory: auto, the fastest partition that is found; tofu, the one with "
+       "the fewest bytes between devices; data, each device has a part of the batch; chop and "
+       "rows, older methods, for comparison"},
       {"plan", "--partition=NAME",
        "with --devices, how the net is divided (auto): auto, the fastest partition that is found; "
        "tofu, the one with the fewest bytes between devices, with every layer divided; data, each "

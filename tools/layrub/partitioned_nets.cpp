@@ -107,8 +107,8 @@ int LevelsFlag() {
   int levels = 0;
   while ((1 << levels) < FLAGS_devices) ++levels;
   if (FLAGS_devices < 2 || FLAGS_devices > kMostDevices || (1 << levels) != FLAGS_devices) {
-    Fail("--devices=" + std::to_string(FLAGS_devices) +
-         ": a net is divided in halves, again and again: among 2, 4, 8, 16, 32 or 64 devices.");
+    Fail(std::to_string(FLAGS_devices) +
+         " devices: a net is divided in halves, again and again: among 2, 4, 8, 16, 32 or 64.");
   }
   return levels;
 }

@@ -151,11 +151,11 @@ class Plans(DigitsTest):
     def test_refuse_invalid_flags(self):
         for text, *args in (("--partition says how a net is divided: give --devices=2 or more", "--partition=tofu"),
                             ("--partition=zebra: there is no such partition", "--devices=2", "--partition=tofu,zebra"),
-                            ("--devices=3: a net is divided in halves", "--devices=3")):
+                            ("3 devices: a net is divided in halves", "--devices=3")):
             refused = run("compare", *PLAN[1:], *args)
             self.assertEqual(1, refused.code)
             self.assertIn("layrub: " + text, refused.err)
-        for text, *args in (("--largest_batch is for one device", "--devices=2", "--largest_batch"), ("--devices=3: a net is divided in halves", "--devices=3"),
+        for text, *args in (("--largest_batch is for one device", "--devices=2", "--largest_batch"), ("3 devices: a net is divided in halves", "--devices=3"),
                             ("--devices=0: ", "--devices=0"),
                             ("--partition=zebra: there is no such partition; there are auto, tofu,", "--devices=2", "--partition=zebra"),
                             ("--devices divides one net; --cpu_solvers makes copies", "--devices=2", "--cpu_solvers=2"),

@@ -33,11 +33,39 @@ class LocalNetWriter {
   }
 
   NetParameter Write() {
+    FindOutputs();
     for (int o = 0; o < axes_.net.layer_size(); ++o) AddLayer(o);
+    for (const int value : outputs_) AddWholeOutput(value);
     return std::move(out_);
   }
 
  private:
+  /// In a test net, all devices get the outputs whole, as scores.
+  void FindOutputs() {
+    if (axes_.net.state().phase() != TEST) return;
+    std::map<string, int> newest;
+    const auto& values = axes_.network.values;
+    for (int v = 0; v < static_cast<int>(values.size()); ++v) newest[values[v].name] = v;
+    for (const auto& [name, value] : newest) {
+      const auto& levels = Home(value).levels;
+      const bool in_parts = std::any_of(levels.begin(), levels.end(), [](const Level& level) {
+        return level.share == Share::kCut || level.share == Share::kPart;
+      });
+      if (in_parts) outputs_.insert(value);
+    }
+    for (const Operation& op : axes_.network.operations) {
+      for (const int value : op.inputs) outputs_.erase(value);
+    }
+  }
+
+  void AddWholeOutput(int value) {
+    const Layout home = Home(value);
+    Layout whole = home;
+    std::fill(whole.levels.begin(), whole.levels.end(), layrub::Whole());
+    const string from = names_.at({value, Key(home)});
+    *out_.add_layer() = Exchange(from, home, Fresh(axes_.network.values[value].name), whole);
+  }
+
   void AddLayer(int o) {
     const Operation& op = axes_.network.operations[o];
     LayerParameter layer = axes_.net.layer(o);
@@ -160,7 +188,8 @@ class LocalNetWriter {
   /// blob `in_place_on`.
   string HomeName(int value, const string& in_place_on, bool stays) {
     const string& whole_name = axes_.network.values[value].name;
-    const string name = stays ? in_place_on : Fresh(whole_name);
+    const string name =
+        stays ? in_place_on : Fresh(outputs_.count(value) > 0 ? whole_name + "/part" : whole_name);
     names_[{value, Key(Home(value))}] = name;
     return name;
   }
@@ -198,6 +227,7 @@ class LocalNetWriter {
   NetParameter out_;
   std::map<std::pair<int, LayoutKey>, string> names_;  ///< by value and layout
   std::set<string> used_, reserved_;
+  std::set<int> outputs_;  ///< values that no layer reads, and of which each device makes a part
   int exchanges_ = 0;
 };
 

@@ -78,6 +78,18 @@ void Join(LayerAxis* axis, Operation* op, vector<Value>* values) {
   }
 }
 
+/// Whether all blobs and parameters have the dimensions of an axis. A scalar has none.
+bool Exists(const LayerAxis& axis, const LayerShapes& shapes) {
+  const auto within = [](const vector<int>& walked, const auto& dims) {
+    for (size_t i = 0; i < walked.size(); ++i) {
+      if (walked[i] >= static_cast<int>(dims[i].size())) return false;
+    }
+    return true;
+  };
+  return within(axis.inputs, shapes.bottom) && within(axis.outputs, shapes.top) &&
+         within(axis.params, shapes.params);
+}
+
 double Seconds(const OperandVariant& variant, double bytes, const layrub::Machine& machine) {
   return std::max(std::max(variant.flops, bytes / sizeof(float)) / machine.flops,
                   bytes / machine.memory_bandwidth);
@@ -151,6 +163,9 @@ class AxesReader {
     const bool weighed = std::any_of(layer.loss_weight().begin(), layer.loss_weight().end(),
                                      [](float weight) { return weight != 0; });
     if (weighed && !rule.axes.empty()) rule = NoAxes("its top counts as a loss");
+    const size_t axes = rule.axes.size();
+    std::erase_if(rule.axes, [&](const LayerAxis& axis) { return !Exists(axis, shapes); });
+    if (rule.axes.empty() && axes > 0) rule = NoAxes("it works on a scalar");
     for (LayerAxis& axis : rule.axes) {
       Join(&axis, &op, &out_.network.values);
       op.axes.push_back(axis);

@@ -36,14 +36,13 @@ ParameterParts<Dtype>::ParameterParts(Net<Dtype>* net, layrub::Communicator* gro
   for (size_t i = 0; i < entries_.size(); ++i)
     most = std::max(most, entries_[i].sum.workspace(net->learnable_params()[i]->count()));
   workspace_.Reshape({static_cast<int>(most)});
-  workspace_bytes_ = most * int64_t{sizeof(Dtype)};
-  if (group->device() != nullptr) group->device()->AddExpectedLibraryBytes(workspace_bytes_);
+  if (group->device() != nullptr) group->device()->AddExpectedLibraryBytes(kWorkspaceBytes);
   Connect();
 }
 
 template <typename Dtype>
 ParameterParts<Dtype>::~ParameterParts() {
-  if (group_->device() != nullptr) group_->device()->AddExpectedLibraryBytes(-workspace_bytes_);
+  if (group_->device() != nullptr) group_->device()->AddExpectedLibraryBytes(-kWorkspaceBytes);
 }
 
 /// Lets all members exchange a number with one another. NCCL takes memory of a GPU when two members

@@ -15,6 +15,9 @@ namespace caffe {
 template <typename Dtype>
 class ParameterParts {
  public:
+  /// What plans leave of a device for sums, with every partition.
+  static constexpr int64_t kWorkspaceBytes = kMostInFlight * int64_t{sizeof(Dtype)};
+
   /// Make it before plans: it takes memory of the group's devices, and lets NCCL take its.
   ParameterParts(Net<Dtype>* net, layrub::Communicator* group);
   ~ParameterParts();
@@ -40,8 +43,7 @@ class ParameterParts {
 
   Net<Dtype>* const net_;
   layrub::Communicator* const group_;
-  Blob<Dtype> workspace_;  ///< of sums
-  int64_t workspace_bytes_ = 0;
+  Blob<Dtype> workspace_;       ///< of sums
   std::vector<Entry> entries_;  ///< by Net::learnable_params
 };
 

@@ -45,6 +45,11 @@ DividedTraining<Dtype>::~DividedTraining() {
   solver_->mutable_placement_extra()->agree_on_bytes = {};
 }
 
+template <typename Dtype>
+int64_t DividedTraining<Dtype>::DeviceBytes() {
+  return ParameterParts<Dtype>::kWorkspaceBytes;
+}
+
 /// Makes a solver of the whole net, for its parameters and history only. It takes no memory for
 /// blobs, opens no data and draws no random numbers.
 template <typename Dtype>

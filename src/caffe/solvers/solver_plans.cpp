@@ -202,7 +202,9 @@ Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions option
   if (smallest.ok() && smallest.value().device_bytes <= budget &&
       layrub::FitsOffDevice(*smallest.value().train.plan, options.budget))
     return smallest;
-  return WithOthers(TestDoesNotFit(plans, options.budget), options.budget);
+  const bool none_fits = smallest.ok() && smallest.value().device_bytes > budget;
+  return WithOthers(TestDoesNotFit(none_fits ? smallest.value() : plans, options.budget),
+                    options.budget);
 }
 
 Result<SolverPlans> SmallestPlans(const SolverGraphs& graphs, PlacementOptions options) {

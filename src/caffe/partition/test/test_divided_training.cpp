@@ -200,6 +200,7 @@ class Divided : public ::testing::Test {
     std::unique_ptr<caffe::Solver<double>> solver(SolverRegistry<double>::CreateSolver(whole));
     if (!state.empty()) solver->Restore(state.c_str());
     solver->Solve();
+    scores_[prefix] = solver->test_scores();
     return Snapshot(prefix, whole.max_iter());
   }
 
@@ -218,6 +219,7 @@ class Divided : public ::testing::Test {
       const auto no_requests = [] { return SolverAction::NONE; };
       solver->SetActionFunction(no_requests);  // the program has one for signals
       training.Solve(no_requests);
+      if (group->rank() == 0) scores_[prefix] = solver->test_scores();
     });
     return Snapshot(prefix, whole.max_iter());
   }
@@ -233,6 +235,8 @@ class Divided : public ::testing::Test {
   }
 
   string folder_;
+  /// By prefix: the scores of the last test.
+  map<string, vector<vector<std::pair<string, double>>>> scores_;
 };
 
 TEST_F(Divided, TrainingResumesOnAnyNumberOfDevices) {
@@ -280,6 +284,14 @@ TEST_F(Divided, RecurrentNetsTestAndTakeSnapshotsLikeOthers) {
   const NetAxes axes = testing::AxesOfNet(whole.net_param());
   const Partition partition = CutSequences(axes, {"unit", "item"});
   testing::ExpectClose(expected, TrainParts(whole, axes, partition, "four", ""), kTolerance);
+  // Outputs are scores as a whole, though each device computes a part.
+  const auto &scores = scores_.at("one")[0], &of_four = scores_.at("four")[0];
+  ASSERT_GT(scores.size(), 2u);
+  ASSERT_EQ(scores.size(), of_four.size());
+  for (size_t i = 0; i < scores.size(); ++i) {
+    EXPECT_EQ(scores[i].first, of_four[i].first);
+    EXPECT_NEAR(scores[i].second, of_four[i].second, 1e-6) << scores[i].first << " " << i;
+  }
   // Of a snapshot that was taken while training went on.
   testing::ExpectClose(expected, TrainWhole(whole, "rest", StateOf("four", 2)), kTolerance);
 }

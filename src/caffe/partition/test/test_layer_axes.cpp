@@ -228,6 +228,16 @@ TEST_P(LayerAxes, PartsComputeTheSameAsTheWholeLayer) {
 INSTANTIATE_TEST_SUITE_P(Types, LayerAxes, ::testing::ValuesIn(Cases()),
                          [](const auto& of) { return of.param.name; });
 
+TEST(LayerAxes, OfAScalarAreLeftOut) {
+  const NetAxes axes = testing::AxesOfNet(testing::NetOfText(R"(
+    layer { name: "data" type: "DummyData" top: "x" top: "label"
+            dummy_data_param { shape { dim: 4 dim: 2 } shape { dim: 4 } } }
+    layer { name: "accuracy" type: "Accuracy" bottom: "x" bottom: "label" top: "accuracy" }
+    layer { name: "silence" type: "Silence" bottom: "accuracy" })"));
+  EXPECT_TRUE(axes.rules[2].axes.empty());
+  EXPECT_EQ(axes.rules[2].reason, "it works on a scalar");
+}
+
 TEST(LayerAxes, AreKnownOrExplainedForEveryType) {
   const vector<string> known = TypesWithRules();
   for (const string& type : LayerRegistry<float>::LayerTypeList())

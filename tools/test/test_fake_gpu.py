@@ -119,6 +119,16 @@ class Training(FakeGpuTest):
                 again = run("devices=2,seed=5,pace=random", *flags, "--placement=superneurons")
                 self.assertEqual(self.losses(first), self.losses(again))
 
+    def test_the_budget_that_is_named_suffices_for_a_divided_net(self):
+        solver = self.solver("lenet", fields="test_iter: 1 test_interval: 2")
+        for partition in ("tofu", "auto"):
+            with self.subTest(partition=partition):
+                flags = ("train", solver, "--gpu=0,1", "--machine=h200", f"--partition={partition}")
+                refused = run("devices=2", *flags, "--device_memory=521MiB")
+                self.assertEqual(2, refused.code, refused.last)
+                named = re.search(r"--device_memory=\d+", refused.last).group()
+                self.losses(run("devices=2", *flags, named))
+
     def test_plans_leave_the_memory_that_nccl_needs(self):
         flags = ["train", self.solver("mini_alexnet", 1), "--machine=h200", "--json_summary=usage.json"]
         overhead = {}

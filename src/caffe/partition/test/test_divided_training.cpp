@@ -276,6 +276,10 @@ TEST_F(Divided, RecurrentNetsKeepTheirHiddenStates) {
 
 TEST_F(Divided, RecurrentNetsTestAndTakeSnapshotsLikeOthers) {
   SolverParameter whole = RecurrentSolver();
+  *whole.mutable_net_param()->add_layer() = testing::NetOfText(R"(
+    layer { name: "side" type: "InnerProduct" bottom: "lstm1" top: "side"
+      inner_product_param { num_output: 8 axis: 2 weight_filler { type: "xavier" } } })")
+                                                .layer(0);
   whole.set_max_iter(4);
   whole.set_snapshot(2);
   whole.add_test_iter(2);
@@ -286,7 +290,7 @@ TEST_F(Divided, RecurrentNetsTestAndTakeSnapshotsLikeOthers) {
   testing::ExpectClose(expected, TrainParts(whole, axes, partition, "four", ""), kTolerance);
   // Outputs are scores as a whole, though each device computes a part.
   const auto &scores = scores_.at("one")[0], &of_four = scores_.at("four")[0];
-  ASSERT_GT(scores.size(), 2u);
+  ASSERT_EQ(scores.size(), 3u * 4 * 8 + 1);
   ASSERT_EQ(scores.size(), of_four.size());
   for (size_t i = 0; i < scores.size(); ++i) {
     EXPECT_EQ(scores[i].first, of_four[i].first);

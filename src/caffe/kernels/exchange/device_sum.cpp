@@ -29,7 +29,8 @@ void DeviceSum::Run(const DeviceContext& context, layrub::Communicator* communic
                     Dtype* numbers, Dtype* workspace) const {
   if (nothing() || count == 0) return;
   if (parts_ == devices_ && context.gpu == (communicator->device() != nullptr)) {
-    communicator->Sum({layrub::ValuesOf(numbers, count)});
+    const std::vector<layrub::Values> all{layrub::ValuesOf(numbers, count)};
+    communicator->Sum(all);
     communicator->Wait();
     return;
   }

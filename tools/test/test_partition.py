@@ -156,7 +156,7 @@ class Plans(DigitsTest):
             self.assertEqual(1, refused.code)
             self.assertIn("layrub: " + text, refused.err)
         for text, *args in (("--largest_batch is for one device", "--devices=2", "--largest_batch"), ("3 devices: a net is divided in halves", "--devices=3"),
-                            ("--devices=0: ", "--devices=0"),
+                            ("0 devices: ", "--devices=0"),
                             ("--partition=zebra: there is no such partition; there are auto, tofu,", "--devices=2", "--partition=zebra"),
                             ("--devices divides one net; --cpu_solvers makes copies", "--devices=2", "--cpu_solvers=2"),
                             ("--partition says how a net is divided: give --devices=2 or more", "--partition=tofu")):

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "caffe/common.hpp"
 #include "layrub/base/bytes.hpp"
 
 namespace caffe {

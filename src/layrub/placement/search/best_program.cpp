@@ -38,7 +38,8 @@ void BestProgram::ConsiderWithoutMoves(const Program& program) {
 
 void BestProgram::Take(Packed packed) {
   const int64_t needed = packed.plan.device_bytes;
-  const bool fits = needed <= room_.device && FitsOffDevice(packed.plan, budget_);
+  const bool fits =
+      packed.seconds < kNever && needed <= room_.device && FitsOffDevice(packed.plan, budget_);
   if (fits && fits_ && packed.seconds >= best_->seconds) return;
   if (!fits && (fits_ || (best_ && needed >= bytes()))) return;
   best_ = std::move(packed);

@@ -227,7 +227,7 @@ class LocalNetWriter {
   NetParameter out_;
   std::map<std::pair<int, LayoutKey>, string> names_;  ///< by value and layout
   std::set<string> used_, reserved_;
-  std::set<int> outputs_;  ///< values that no layer reads, and of which each device makes a part
+  std::set<int> outputs_;  ///< values that no layer reads and that are in parts
   int exchanges_ = 0;
 };
 

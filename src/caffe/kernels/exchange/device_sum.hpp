@@ -10,7 +10,7 @@
 
 namespace caffe {
 
-/// The sum of arrays of which the devices of a group have one each. Plain data.
+/// Each device of a group has an array; this adds the arrays up. Plain data.
 class DeviceSum {
  public:
   DeviceSum() = default;

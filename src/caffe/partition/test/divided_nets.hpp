@@ -24,8 +24,7 @@
 #include "caffe/test/devices_like_this.hpp"
 #include "layrub/device/communicator.hpp"
 
-// Trains nets as a whole, and divided among devices, each of which is a
-// thread.
+// Trains nets as a whole, and divided among devices. A thread plays each device.
 
 namespace caffe {
 namespace testing {

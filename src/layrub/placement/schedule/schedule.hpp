@@ -18,9 +18,9 @@ struct Choice {
   std::optional<Plan> plan;  ///< Schedule(graph, program, options), if that is known
 };
 
-/// Turns a program into a plan: steps with offsets and Waits, none of which is implied by the
-/// others. Returns kInvalid naming the operation or tensor for which the program asks something
-/// impossible.
+/// Turns a program into a plan: steps with offsets and with Waits. It adds no Wait that follows
+/// from the others. If the program asks for something impossible, returns kInvalid, which names the
+/// operation or tensor.
 Result<Plan> Schedule(const Graph& graph, const Program& program,
                       const pack::Options& options = {});
 

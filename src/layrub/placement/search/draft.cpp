@@ -13,7 +13,8 @@ bool Touches(const Graph& graph, const Run& run, TensorId t) {
   return !run.recompute || TouchedByRecomputation(graph, VariantOf(graph, run), t);
 }
 
-/// Adds to `gone` the recomputations whose outputs nobody reads before they are written again.
+/// Adds to `gone` each recomputation that nobody needs: its outputs are written again before they
+/// are read.
 void FindUnneeded(const Graph& graph, const std::vector<Run>& runs, std::vector<bool>* gone) {
   std::vector<bool> needed;
   for (const Tensor& tensor : graph.tensors) needed.push_back(tensor.keep || tensor.is_state());

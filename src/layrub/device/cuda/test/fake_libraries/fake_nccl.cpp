@@ -64,7 +64,7 @@ struct Clique {
   bool aborted = false;
   std::set<size_t> connected;  ///< ranks that have ended a group
   std::vector<std::shared_ptr<Round>> rounds;
-  /// By sender and receiver: the messages of which one end is not known yet.
+  /// By sender and receiver: messages that only one of the two has announced.
   std::map<std::pair<size_t, size_t>, std::deque<std::shared_ptr<Message>>> messages;
 };
 

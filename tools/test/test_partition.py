@@ -182,7 +182,7 @@ class Proofs(DigitsTest):
     def dump(model, partition, devices):
         folder = f"{model}_{partition}_{devices}"
         path = f"{SOURCE}/models/{model}/train_val.prototxt"
-        net = ("--model=" + write(model + ".prototxt", SEQUENCES),) if model == "sequences" else ("--model=" + path, "--batch=16")
+        net = ("--model=" + write(folder + ".prototxt", SEQUENCES),) if model == "sequences" else ("--model=" + path, "--batch=16")
         told = run("plan", *net, "--synthetic", "--placement=keep", f"--devices={devices}", f"--partition={partition}",
                    f"--dump={folder}")
         assert told.code == 0, told.last

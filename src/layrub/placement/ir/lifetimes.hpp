@@ -51,8 +51,9 @@ struct HostInterval {
 
 /// A program spelled out: where each tensor is during each run.
 struct Lifetimes {
-  std::vector<LiveInterval> intervals;  ///< sorted by tensor, then by time
-  std::vector<HostInterval> host;       ///< sorted by tensor; at most one for each tensor
+  /// Sorted by tensor, then by time; those of workspaces come last.
+  std::vector<LiveInterval> intervals;
+  std::vector<HostInterval> host;  ///< sorted by tensor; at most one for each tensor
   int32_t blocks = 0;
   std::vector<TensorId> readable;  ///< Plan::readable
   LAYRUB_COMPARABLE(Lifetimes)

@@ -20,12 +20,12 @@
 #include "layrub/placement/policies/policies.hpp"
 #include "layrub/placement/search/best_program.hpp"
 #include "layrub/placement/search/draft.hpp"
+#include "layrub/placement/search/evaluate.hpp"
 #include "layrub/placement/search/frugal_variants.hpp"
 #include "layrub/placement/search/greedy.hpp"
 #include "layrub/placement/search/homes.hpp"
 #include "layrub/placement/search/local_search.hpp"
 #include "layrub/placement/search/refine.hpp"
-#include "layrub/placement/search/time_copies.hpp"
 
 namespace layrub::placement::search {
 namespace {
@@ -48,11 +48,11 @@ constexpr int kMoreCapacities = 8;
 /// the number of operations. That is about the time that trying them takes. With these values, no
 /// plan of `bench/bench_placement.py` takes more than 5 processor seconds.
 constexpr int64_t kSweepWork = 280'000'000;
-constexpr int64_t kStepWork = 1'400'000'000;
+constexpr int64_t kStepWork = 1'600'000'000;
 constexpr int64_t kFewestCandidates = 3;
 constexpr int64_t kMostCandidates = 720;
 /// Steps of the local search for each operation: a longer program has more to change.
-constexpr int64_t kStepsPerOp = 4;
+constexpr int64_t kStepsPerOp = 6;
 
 /// The search for the smallest budget begins at kNearFloor times the floor.
 constexpr double kNearFloor = 1.05;
@@ -228,9 +228,9 @@ class Search {
     auto evicted = EvictGreedily(graph_, machine_, start, capacity, policy);
     if (!evicted) return;
     Draft draft = MakeDraft(graph_, std::move(*evicted));
-    auto program = LowerInTime(graph_, machine_, draft, state_ + capacity);
-    if (!program) return;
-    const double seconds = best_.Consider(std::move(*program));
+    auto timed = LowerInTime(graph_, machine_, draft, state_ + capacity, best_.room().host);
+    if (!timed) return;
+    const double seconds = best_.Consider(std::move(timed->program));
     Fastest& fastest = fastest_[preset];
     if (seconds < fastest.seconds) fastest = {seconds, std::move(draft)};
   }

@@ -7,7 +7,7 @@
 #include "layrub/placement/cost/live_bytes.hpp"
 #include "layrub/placement/cost/run_starts.hpp"
 #include "layrub/placement/cost/timeline.hpp"
-#include "layrub/placement/schedule/waits.hpp"
+#include "layrub/placement/search/evaluate.hpp"
 
 namespace layrub::placement::search {
 namespace {
@@ -33,7 +33,8 @@ void BestProgram::ConsiderFaster(const Program& program) {
 
 void BestProgram::ConsiderWithoutMoves(const Program& program) {
   const Result<Lifetimes> lives = FindLifetimes(graph_, program, room_.host);
-  if (lives.ok()) Take(Pack(program, lives.value(), 0, false));
+  if (lives.ok())
+    Take(Pack(graph_, machine_, room_.device, lives.value(), program, {.host_bytes = room_.host}));
 }
 
 void BestProgram::Take(Packed packed) {
@@ -60,31 +61,29 @@ double BestProgram::Try(Program program) {
   if (fits_ &&
       cost::RunStarts(graph_, machine_, program.runs).back() * (1 - kRounding) > best_->seconds)
     return kNever;
-  double seconds = kNever;
-  if (peak <= room_.device)
-    seconds = Estimate(graph_, machine_, room_.device, lives.value(), program).seconds;
+  double seconds = peak <= room_.device ? Predict(program) : kNever;
   if (fits_ && seconds >= best_->seconds) return seconds;  // packing takes the longest
-  Packed packed = Pack(std::move(program), lives.value(), EnoughBytes(peak), true);
+  Packed packed =
+      Pack(graph_, machine_, room_.device, lives.value(), std::move(program),
+           {.enough_bytes = EnoughBytes(peak), .host_bytes = room_.host, .may_move = true});
   if (packed.plan.device_bytes > room_.device) seconds = kNever;
   Take(std::move(packed));
   return seconds;
+}
+
+/// The seconds that a program takes within the budget if its copies are issued as Evaluate does.
+double BestProgram::Predict(const Program& program) const {
+  Program timed = WithoutTimes(program);
+  const Lifetimes lives = FindLifetimes(graph_, timed, room_.host).value();
+  return Evaluate(graph_, machine_, room_.device, lives, cost::LiveBytes(lives, timed.runs.size()),
+                  &timed)
+      .seconds;
 }
 
 /// The bytes into which a program with this peak is packed.
 int64_t BestProgram::EnoughBytes(int64_t peak) const {
   if (peak <= room_.device) return room_.device;
   return peak > goal_ ? kUnlimited : peak + (peak - state_) / kTight;
-}
-
-Packed BestProgram::Pack(Program program, const Lifetimes& lives, int64_t enough,
-                         bool may_move) const {
-  Packed packed{std::move(program), {}, {}, kNever};
-  packed.options = {.enough_bytes = enough, .host_bytes = room_.host, .may_move = may_move};
-  packed.plan = schedule::PackSteps(graph_, packed.program, lives, packed.options);
-  if (packed.plan.device_bytes > room_.device) return packed;  // how fast it is does not matter
-  schedule::AddWaits(graph_, &packed.plan);
-  packed.seconds = Simulate(graph_, packed.plan, machine_).seconds;
-  return packed;
 }
 
 }  // namespace layrub::placement::search

@@ -11,7 +11,7 @@
 #include "layrub/placement/ir/plan.hpp"
 #include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
-#include "layrub/placement/search/estimate.hpp"
+#include "layrub/placement/search/pack_timed.hpp"
 
 namespace layrub::placement::search {
 
@@ -27,7 +27,7 @@ class BestProgram {
         room_{budget.device - budget.reserved, pack::HostBytes(budget)},
         state_(state) {}
 
-  /// Tries the program, also with faster algorithms. Returns its estimated seconds; kNever if it is
+  /// Tries the program, also with faster algorithms. Returns its predicted seconds; kNever if it is
   /// of no use.
   double Consider(Program program);
   /// Tries it with faster algorithms alone.
@@ -57,8 +57,8 @@ class BestProgram {
 
  private:
   double Try(Program program);
+  double Predict(const Program& program) const;
   int64_t EnoughBytes(int64_t peak) const;
-  Packed Pack(Program program, const Lifetimes& lives, int64_t enough, bool may_move) const;
 
   const Graph& graph_;
   const Machine& machine_;

@@ -9,7 +9,7 @@
 #include "layrub/placement/cost/live_bytes.hpp"
 #include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/policies/recompute.hpp"
-#include "layrub/placement/search/time_copies.hpp"
+#include "layrub/placement/search/evaluate.hpp"
 
 namespace layrub::placement::search {
 namespace {
@@ -45,10 +45,9 @@ bool LocalSearch::Start(Draft draft, int64_t capacity, uint32_t seed) {
   std::copy_if(draft.program.runs.begin(), draft.program.runs.end(), std::back_inserter(originals),
                [](const Run& run) { return !run.recompute; });
   producers_ = policies::ProducersOfUnkept(graph_, originals);
-  std::optional<Lowered> lowered = Fit({}, kMostLeaveAtStart, &draft);
-  if (!lowered) return false;
-  Outcome outcome = judge_(lowered->lives, lowered->program);
-  at_ = {std::move(draft), std::move(lowered->program), std::move(outcome)};
+  std::optional<Timed> timed = Fit({}, kMostLeaveAtStart, &draft);
+  if (!timed) return false;
+  at_ = {std::move(draft), std::move(*timed)};
   return true;
 }
 
@@ -57,11 +56,8 @@ void LocalSearch::Go(int64_t steps) {
     std::vector<Pin> pins;
     std::optional<Draft> draft = Change(&pins);
     if (!draft) continue;
-    std::optional<Lowered> lowered = Fit(pins, kMostLeave, &*draft);
-    if (!lowered) continue;
-    Outcome outcome = judge_(lowered->lives, lowered->program);
-    if (outcome.seconds <= seconds())
-      at_ = {std::move(*draft), std::move(lowered->program), std::move(outcome)};
+    std::optional<Timed> timed = Fit(pins, kMostLeave, &*draft);
+    if (timed && timed->outcome.seconds <= seconds()) at_ = {std::move(*draft), std::move(*timed)};
   }
 }
 
@@ -80,7 +76,7 @@ Leaves LocalSearch::AnotherWay(Leaves leaves) {
 }
 
 std::optional<Draft> LocalSearch::Change(std::vector<Pin>* pins) {
-  const std::vector<double>& returns = at_.outcome.returns;
+  const std::vector<double>& returns = at_.timed.outcome.returns;
   if (std::none_of(returns.begin(), returns.end(), [](double took) { return took > 0; }))
     return std::nullopt;
   const auto t = static_cast<TensorId>(Choose(returns, Fraction()));
@@ -164,19 +160,16 @@ TensorId LocalSearch::Missing(const Program& program, RunId run) const {
 
 /// Lowers `draft`, evicting up to `most_leave` further tensors until it fits. Returns nothing if it
 /// is impossible or does not fit.
-std::optional<LocalSearch::Lowered> LocalSearch::Fit(const std::vector<Pin>& pins, int most_leave,
-                                                     Draft* draft) {
+std::optional<Timed> LocalSearch::Fit(const std::vector<Pin>& pins, int most_leave, Draft* draft) {
   if (!CheckProgram(graph_, draft->program.runs).ok()) return std::nullopt;
   for (;; --most_leave) {
     Program program = Lower(graph_, *draft);
-    const Result<Lifetimes> lives = FindLifetimes(graph_, program, draft->uses);
+    const Result<Lifetimes> lives = FindLifetimes(graph_, program, draft->uses, host_bytes_);
     if (!lives.ok()) return std::nullopt;
-    const std::vector<int64_t> loads = cost::LiveBytes(lives.value(), program.runs.size());
-    if (loads.empty() || *std::max_element(loads.begin(), loads.end()) <= capacity_) {
-      TimeCopies(graph_, machine_, capacity_, lives.value(), loads, &program);
-      Lifetimes timed = FindLifetimes(graph_, program, draft->uses, host_bytes_).value();
-      return Lowered{std::move(program), std::move(timed)};
-    }
+    std::vector<int64_t> loads = cost::LiveBytes(lives.value(), program.runs.size());
+    if (loads.empty() || *std::max_element(loads.begin(), loads.end()) <= capacity_)
+      return LowerInTime(graph_, machine_, capacity_, lives.value(), std::move(loads),
+                         std::move(program));
     if (most_leave == 0 || !EvictOneTensor(loads, pins, draft)) return std::nullopt;
   }
 }

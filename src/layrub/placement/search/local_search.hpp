@@ -2,7 +2,6 @@
 #define LAYRUB_PLACEMENT_SEARCH_LOCAL_SEARCH_HPP_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <random>
 #include <utility>
@@ -13,7 +12,7 @@
 #include "layrub/placement/ir/lifetimes.hpp"
 #include "layrub/placement/ir/program.hpp"
 #include "layrub/placement/search/draft.hpp"
-#include "layrub/placement/search/estimate.hpp"
+#include "layrub/placement/search/evaluate.hpp"
 
 namespace layrub::placement::search {
 
@@ -32,21 +31,13 @@ class LocalSearch {
  public:
   struct Place {
     Draft draft;
-    Program program;  ///< LowerInTime of the draft
-    Outcome outcome;
+    Timed timed;  ///< LowerInTime of the draft
   };
-  /// Predicts the cost of a program with these lifetimes.
-  using Judge = std::function<Outcome(const Lifetimes&, const Program&)>;
 
   /// `graph` and `machine` must outlive the search. `parts`: tensors may be evicted partly, and a
   /// recomputation may recompute missing operands, too. Lifetimes are those within `host_bytes`.
-  LocalSearch(const Graph& graph, const Machine& machine, bool parts, int64_t host_bytes,
-              Judge judge)
-      : graph_(graph),
-        machine_(machine),
-        parts_(parts),
-        host_bytes_(host_bytes),
-        judge_(std::move(judge)) {}
+  LocalSearch(const Graph& graph, const Machine& machine, bool parts, int64_t host_bytes)
+      : graph_(graph), machine_(machine), parts_(parts), host_bytes_(host_bytes) {}
 
   /// Starts anew from `draft`, evicting further tensors until it fits `capacity`. Returns false
   /// if that fails; then no other function may be called.
@@ -56,7 +47,7 @@ class LocalSearch {
 
   /// The fastest place so far.
   const Place& at() const { return at_; }
-  double seconds() const { return at_.outcome.seconds; }
+  double seconds() const { return at_.timed.outcome.seconds; }
 
  private:
   /// The tensor must stay from run `after` until its next use, whatever else is evicted.
@@ -65,19 +56,13 @@ class LocalSearch {
     RunId after = kNone;
   };
 
-  /// What has been lowered, and its lifetimes.
-  struct Lowered {
-    Program program;
-    Lifetimes lives;
-  };
-
   Leaves AnotherWay(Leaves leaves);
   std::optional<Draft> Change(std::vector<Pin>* pins);
   std::optional<Draft> Recompute(TensorId t, const Eviction& eviction) const;
   bool CanRecompute(TensorId t, const Eviction& eviction) const;
   TensorId Missing(const Program& program, RunId run) const;
   Draft RemoveRecomputation(RunId recomputation, bool stays, std::vector<Pin>* pins) const;
-  std::optional<Lowered> Fit(const std::vector<Pin>& pins, int most_leave, Draft* draft);
+  std::optional<Timed> Fit(const std::vector<Pin>& pins, int most_leave, Draft* draft);
   bool EvictOneTensor(const std::vector<int64_t>& loads, const std::vector<Pin>& pins,
                       Draft* draft);
   bool MayLeaveInPart(TensorId t) const;
@@ -88,7 +73,6 @@ class LocalSearch {
   const Machine& machine_;
   const bool parts_;
   const int64_t host_bytes_;
-  const Judge judge_;
   std::vector<OpId> producers_;  ///< see policies::ProducersOfUnkept; fixed, because variants are
   int64_t capacity_ = 0;
   std::mt19937 random_;  // NOLINT(cert-msc51-cpp): searches must be reproducible

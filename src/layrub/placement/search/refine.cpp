@@ -8,8 +8,8 @@
 
 #include "layrub/base/in_parallel.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/search/evaluate.hpp"
 #include "layrub/placement/search/local_search.hpp"
-#include "layrub/placement/search/time_copies.hpp"
 
 namespace layrub::placement::search {
 namespace {
@@ -80,10 +80,8 @@ class Refinement {
   std::vector<Draft> SearchFrom(const std::vector<Draft>& starts, int64_t steps, bool parts) const {
     LocalSearches searches;
     for (const Draft& start : starts) {
-      auto search =
-          std::make_unique<LocalSearch>(graph_, machine_, parts, room_.host, by_estimate_);
-      if (search->Start(start, room_.device, options_.seed) && std::isfinite(search->seconds()))
-        searches.push_back(std::move(search));
+      auto search = std::make_unique<LocalSearch>(graph_, machine_, parts, room_.host);
+      if (search->Start(start, room_.device, options_.seed)) searches.push_back(std::move(search));
     }
     std::stable_sort(searches.begin(), searches.end(), IsFaster);
     searches.resize(std::min(kStarts, searches.size()));
@@ -110,10 +108,12 @@ class Refinement {
   /// Packs the draft, lowered so that this part of the capacity is left free.
   Packed Pack(const Draft& draft, double part_free) const {
     const auto free = static_cast<int64_t>(part_free * static_cast<double>(capacity_));
-    std::optional<Program> program = LowerInTime(graph_, machine_, draft, room_.device - free);
-    if (!program) return {};
-    const Lifetimes lives = FindLifetimes(graph_, *program, room_.host).value();
-    return PackTimed(graph_, machine_, room_, lives, std::move(*program), seconds_);
+    std::optional<Timed> timed =
+        LowerInTime(graph_, machine_, draft, room_.device - free, room_.host);
+    if (!timed || timed->outcome.seconds > seconds_) return {};
+    const Lifetimes lives = FindLifetimes(graph_, timed->program, room_.host).value();
+    return PackTimed(graph_, machine_, room_, lives, std::move(timed->program),
+                     timed->outcome.starts);
   }
 
   const Graph& graph_;
@@ -122,9 +122,6 @@ class Refinement {
   const int64_t capacity_;
   const double seconds_;  ///< to be beaten
   const SearchOptions options_;
-  const LocalSearch::Judge by_estimate_ = [this](const Lifetimes& lives, const Program& program) {
-    return Estimate(graph_, machine_, room_.device, lives, program);
-  };
 };
 
 }  // namespace

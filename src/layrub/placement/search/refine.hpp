@@ -8,7 +8,7 @@
 #include "layrub/placement/cost/machine.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/search/draft.hpp"
-#include "layrub/placement/search/estimate.hpp"
+#include "layrub/placement/search/pack_timed.hpp"
 #include "layrub/placement/search/search_options.hpp"
 
 namespace layrub::placement::search {
@@ -17,7 +17,7 @@ namespace layrub::placement::search {
 inline constexpr int64_t kFewestSteps = 14;
 
 /// Looks for a program that takes less than `seconds`, packed into `room`. Local searches that go
-/// by estimates start from `starts`, evicting tensors wholly; then others start from these and from
+/// by Evaluate start from `starts`, evicting tensors wholly; then others start from these and from
 /// the results, and may evict tensors partly. The searches share `steps` by successive halving
 /// (Jamieson and Talwalkar, "Non-stochastic Best Arm Identification", 2016). The fastest results
 /// are packed several times, with different parts of the capacity left free. Returns nothing if

@@ -64,6 +64,21 @@ inline Variant Uses(std::vector<TensorId> reads, std::vector<TensorId> writes,
   return variant;
 }
 
+/// x is needed again after y and z have been written and read. Each has 8 units, and each operation
+/// takes a second.
+class NetOfThree : public HandMade {
+ public:
+  NetOfThree() {
+    const TensorId y = Add("y", 8), z = Add("z", 8);
+    Forward("x/forward", Uses({}, {x}));
+    Forward("y/forward", Uses({}, {y}));
+    Forward("z/forward", Uses({y}, {z}));
+    Backward("x/backward", Uses({x}, {}));
+    for (Op& op : graph.ops) op.variants[0].flops = 1;
+  }
+  const TensorId x = Add("x", 8);
+};
+
 /// The steps of a plan as in its text, without their numbers.
 inline std::vector<std::string> Steps(const Graph& graph, const Plan& plan) {
   std::vector<std::string> steps;

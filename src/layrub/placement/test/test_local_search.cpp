@@ -9,9 +9,8 @@
 #include "layrub/placement/cost/timeline.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/search/evaluate.hpp"
 #include "layrub/placement/search/local_search.hpp"
-#include "layrub/placement/search/stalls.hpp"
-#include "layrub/placement/search/time_copies.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 
@@ -22,44 +21,24 @@ using testing::HandMade;
 using testing::LinkMachine;
 using testing::Uses;
 
-Outcome Simulated(const Graph& graph, const Machine& machine, const Program& program) {
-  const Plan plan = schedule::Schedule(graph, program).value();
-  const Timeline timeline = Simulate(graph, plan, machine);
-  return {timeline.seconds, ReturnsByTensor(graph, plan, timeline)};
-}
-
 int64_t Peak(const Graph& graph, const Program& program) {
   return cost::PeakLiveBytes(FindLifetimes(graph, program).value(), program.runs.size());
 }
 
-/// x, which takes a second, is needed again after y and z, of 8 units each, have been written and
-/// read.
 class OneAway : public ::testing::Test {
  protected:
-  void SetUp() override {
-    x_ = net_.Add("x", 8);
-    const TensorId y = net_.Add("y", 8), z = net_.Add("z", 8);
-    net_.Forward("x/forward", Uses({}, {x_}));
-    net_.Forward("y/forward", Uses({}, {y}));
-    net_.Forward("z/forward", Uses({y}, {z}));
-    net_.Backward("x/backward", Uses({x_}, {}));
-    for (Op& op : net_.graph.ops) op.variants[0].flops = 1;
-    net_.graph.ops[0].repeatable = true;
-  }
+  OneAway() { net_.graph.ops[0].repeatable = true; }
   /// The result of a search that starts with x copied, or recomputed if `again`.
   Program After(const Machine& machine, int64_t units, bool again, bool parts = false) {
     Draft draft = MakeDraft(net_.graph, DefaultProgram(net_.graph));
-    Evict(x_, 0, Leaves::kAll, &draft);
+    Evict(net_.x, 0, Leaves::kAll, &draft);
     if (again) draft = WithRun(net_.graph, draft, 3, 0);
-    LocalSearch search(
-        net_.graph, machine, parts, kUnlimitedHost,
-        [&](const Lifetimes&, const Program& d) { return Simulated(net_.graph, machine, d); });
+    LocalSearch search(net_.graph, machine, parts, kUnlimitedHost);
     EXPECT_TRUE(search.Start(draft, units * kAlignment));
     search.Go(30);
-    return search.at().program;
+    return search.at().timed.program;
   }
-  HandMade net_;
-  TensorId x_ = kNone;
+  testing::NetOfThree net_;
 };
 
 TEST_F(OneAway, StaysIfItFits) {
@@ -67,7 +46,7 @@ TEST_F(OneAway, StaysIfItFits) {
   for (const bool again : {false, true}) {
     const Program program = After(LinkMachine(0.125), 24, again);
     EXPECT_EQ(program.runs.size(), 4u);
-    EXPECT_TRUE(program.tensors[x_].evictions.empty());
+    EXPECT_TRUE(program.tensors[net_.x].evictions.empty());
   }
 }
 
@@ -77,7 +56,7 @@ TEST_F(OneAway, IsCopiedOrRecomputedWhicheverIsFaster) {
     EXPECT_EQ(slow_link.runs.size(), 5u);
     const Program fast_link = After(LinkMachine(80), 16, again);
     EXPECT_EQ(fast_link.runs.size(), 4u);
-    EXPECT_FALSE(fast_link.tensors[x_].evictions.empty());
+    EXPECT_FALSE(fast_link.tensors[net_.x].evictions.empty());
   }
 }
 
@@ -86,12 +65,13 @@ TEST_F(OneAway, KeepsAsManyBytesAsFit) {
   Machine machine = LinkMachine(80);
   // x has 8 units, and the others at most 16.
   const auto stays = [&](int64_t units) {
-    const Program program = LowerInTime(net_.graph, machine, draft, units * kAlignment).value();
-    EXPECT_EQ(program.tensors[x_].evictions.size(), 1u);
+    const Program program =
+        LowerInTime(net_.graph, machine, draft, units * kAlignment).value().program;
+    EXPECT_EQ(program.tensors[net_.x].evictions.size(), 1u);
     EXPECT_LE(Peak(net_.graph, program), units * kAlignment);
-    return program.tensors[x_].evictions[0].stays / kAlignment;
+    return program.tensors[net_.x].evictions[0].stays / kAlignment;
   };
-  Evict(x_, 0, Leaves::kPart, &draft);
+  Evict(net_.x, 0, Leaves::kPart, &draft);
   EXPECT_EQ(stays(16), 0);
   EXPECT_EQ(stays(17), 1);
   EXPECT_EQ(stays(20), 4);
@@ -101,38 +81,35 @@ TEST_F(OneAway, KeepsAsManyBytesAsFit) {
   EXPECT_EQ(stays(18), 0);  // parts are multiples of three units, which a fifth of a latency copies
   EXPECT_EQ(stays(20), 3);
   EXPECT_EQ(stays(23), 6);
-  Evict(x_, 0, Leaves::kAll, &draft);
+  Evict(net_.x, 0, Leaves::kAll, &draft);
   EXPECT_EQ(stays(23), 0);
 }
 
 TEST_F(OneAway, KeepsNoPartIfMarkedKeepOrDropped) {
   Draft draft = MakeDraft(net_.graph, DefaultProgram(net_.graph));
-  Evict(x_, 0, Leaves::kPart, &draft);
+  Evict(net_.x, 0, Leaves::kPart, &draft);
   const Draft again = WithRun(net_.graph, draft, 3, 0);
-  Program program = LowerInTime(net_.graph, LinkMachine(80), again, 20 * kAlignment).value();
-  ASSERT_EQ(program.tensors[x_].evictions.size(), 1u);
-  EXPECT_TRUE(program.tensors[x_].evictions[0].dropped);
-  EXPECT_EQ(program.tensors[x_].evictions[0].stays, 0);
-  net_.graph.tensors[x_].keep = true;
-  program = LowerInTime(net_.graph, LinkMachine(80), draft, 20 * kAlignment).value();
-  ASSERT_EQ(program.tensors[x_].evictions.size(), 1u);
-  EXPECT_EQ(program.tensors[x_].evictions[0].stays, 0);
+  Program program =
+      LowerInTime(net_.graph, LinkMachine(80), again, 20 * kAlignment).value().program;
+  ASSERT_EQ(program.tensors[net_.x].evictions.size(), 1u);
+  EXPECT_TRUE(program.tensors[net_.x].evictions[0].dropped);
+  EXPECT_EQ(program.tensors[net_.x].evictions[0].stays, 0);
+  net_.graph.tensors[net_.x].keep = true;
+  program = LowerInTime(net_.graph, LinkMachine(80), draft, 20 * kAlignment).value().program;
+  ASSERT_EQ(program.tensors[net_.x].evictions.size(), 1u);
+  EXPECT_EQ(program.tensors[net_.x].evictions[0].stays, 0);
 }
 
 TEST_F(OneAway, IsEvictedPartlyIfOnlyAFewBytesAreMissing) {
   const Program program = After(LinkMachine(8), 23, false, true);
   EXPECT_EQ(program.runs.size(), 4u);
-  ASSERT_EQ(program.tensors[x_].evictions.size(), 1u);
-  EXPECT_EQ(program.tensors[x_].evictions[0].stays, 7 * kAlignment);
+  ASSERT_EQ(program.tensors[net_.x].evictions.size(), 1u);
+  EXPECT_EQ(program.tensors[net_.x].evictions[0].stays, 7 * kAlignment);
 }
 
 TEST_F(OneAway, CannotStartIfNoEvictionMakesItFit) {
   const Machine machine = LinkMachine(1);
-  LocalSearch search(net_.graph, machine, false, kUnlimitedHost,
-                     [](const Lifetimes&, const Program&) -> Outcome {
-                       ADD_FAILURE() << "nothing fits";
-                       return {};
-                     });
+  LocalSearch search(net_.graph, machine, false, kUnlimitedHost);
   EXPECT_FALSE(search.Start(MakeDraft(net_.graph, DefaultProgram(net_.graph)), 15 * kAlignment));
 }
 
@@ -157,7 +134,7 @@ class TwoPartlyAway : public ::testing::Test {
                : -1;
   }
   void Expect(int64_t longer_stays, int64_t shorter_stays) const {
-    const Program program = LowerInTime(net_.graph, LinkMachine(80), draft_, kRoom).value();
+    const Program program = LowerInTime(net_.graph, LinkMachine(80), draft_, kRoom).value().program;
     EXPECT_EQ(Stays(program, longer_), longer_stays);
     EXPECT_EQ(Stays(program, shorter_), shorter_stays);
     EXPECT_LE(Peak(net_.graph, program), kRoom);
@@ -182,20 +159,18 @@ TEST_F(TwoPartlyAway, KeepBytesOfTheBarelyEvictedFirst) {
 }
 
 TEST_F(TwoPartlyAway, GetTheirOrderFromLocalSearch) {
-  const Machine machine = LinkMachine(80);
-  LocalSearch search(net_.graph, machine, true, kUnlimitedHost,
-                     [&](const Lifetimes&, const Program& d) {
-                       Outcome outcome{Stays(d, longer_) == 4 ? 1.0 : 2.0,
-                                       std::vector<double>(net_.graph.tensors.size())};
-                       outcome.returns[longer_] = 1;
-                       return outcome;
-                     });
+  // y, which takes long, begins once what leaves of the longer one has been copied. So that one
+  // should keep bytes.
+  for (Op& op : net_.graph.ops) op.variants[0].flops = 1;
+  net_.graph.ops[2].variants[0].flops = 8;
+  const Machine machine = LinkMachine(1);
+  LocalSearch search(net_.graph, machine, true, kUnlimitedHost);
   ASSERT_TRUE(search.Start(draft_, kRoom));
-  EXPECT_EQ(search.seconds(), 2);
-  search.Go(30);
-  EXPECT_EQ(search.seconds(), 1);
-  EXPECT_EQ(FindEviction(search.at().draft.program, longer_, &Eviction::after, 0)->leaves,
-            Leaves::kBarely);
+  const double before = search.seconds();
+  EXPECT_EQ(Stays(search.at().timed.program, shorter_), 4);
+  search.Go(100);
+  EXPECT_LT(search.seconds(), before);
+  EXPECT_EQ(Stays(search.at().timed.program, longer_), 4);
 }
 
 /// x is computed from u, which is larger. Both are needed again after y and z have been written and
@@ -217,12 +192,10 @@ TEST(LocalSearch, RecomputesMissingOperandsToo) {
   Evict(x, 0, Leaves::kAll, &draft);
   draft = WithRun(net.graph, draft, 5, 0);
   const Machine machine = LinkMachine(1);
-  LocalSearch search(
-      net.graph, machine, true, kUnlimitedHost,
-      [&](const Lifetimes&, const Program& d) { return Simulated(net.graph, machine, d); });
+  LocalSearch search(net.graph, machine, true, kUnlimitedHost);
   ASSERT_TRUE(search.Start(draft, 20 * kAlignment));
   const auto copied = [&] {
-    const ShortList<Eviction>& evictions = search.at().program.tensors[x].evictions;
+    const ShortList<Eviction>& evictions = search.at().timed.program.tensors[x].evictions;
     return std::any_of(evictions.begin(), evictions.end(),
                        [](const Eviction& eviction) { return !eviction.dropped; });
   };
@@ -241,11 +214,7 @@ TEST(LocalSearch, MakesRandomProgramsFasterWithinTheCapacity) {
     const int64_t all = Peak(graph, start);
     const int64_t capacity = std::max(FloorBytes(graph) + (all - FloorBytes(graph)) / 4, all / 2);
     const auto descend = [&] {
-      LocalSearch search(graph, machine, false, kUnlimitedHost,
-                         [&](const Lifetimes& lives, const Program& d) {
-                           EXPECT_EQ(lives == FindLifetimes(graph, d).value(), true) << graph.name;
-                           return Simulated(graph, machine, d);
-                         });
+      LocalSearch search(graph, machine, false, kUnlimitedHost);
       std::vector<LocalSearch::Place> way;
       for (bool goes = search.Start(MakeDraft(graph, start), capacity); goes && way.size() < 60;) {
         way.push_back(search.at());
@@ -257,13 +226,13 @@ TEST(LocalSearch, MakesRandomProgramsFasterWithinTheCapacity) {
     const std::vector<LocalSearch::Place> same = descend();
     ASSERT_EQ(way.size(), same.size());
     for (size_t i = 0; i < way.size(); ++i) {
-      EXPECT_EQ(way[i].outcome.seconds, same[i].outcome.seconds);
-      const double before = way[std::max<size_t>(i, 1) - 1].outcome.seconds;
-      EXPECT_LE(way[i].outcome.seconds, before) << graph.name;
-      EXPECT_LE(Peak(graph, way[i].program), capacity) << graph.name;
-      const Plan plan = schedule::Schedule(graph, way[i].program).value();
+      EXPECT_EQ(way[i].timed.outcome.seconds, same[i].timed.outcome.seconds);
+      const double before = way[std::max<size_t>(i, 1) - 1].timed.outcome.seconds;
+      EXPECT_LE(way[i].timed.outcome.seconds, before) << graph.name;
+      EXPECT_LE(Peak(graph, way[i].timed.program), capacity) << graph.name;
+      const Plan plan = schedule::Schedule(graph, way[i].timed.program).value();
       EXPECT_EQ(Check(graph, plan), std::vector<std::string>{}) << graph.name;
-      faster += way[i].outcome.seconds < before;
+      faster += way[i].timed.outcome.seconds < before;
     }
   }
   EXPECT_GT(faster, 5);

@@ -13,11 +13,11 @@ packages='
 python='pybind11-dev python3-dev python3-pip python3-protobuf python3-setuptools python3-wheel'
 # For training with processes of mpirun, which is optional, too.
 mpi='libopenmpi-dev openmpi-bin'
-# For tests of pages in a browser, which are skipped without one.
+# For tests of pages in a browser, which are skipped without one; and of two machines, without iproute2.
 browser=
 # For tests of the export to ONNX, which are skipped without these packages; onnxruntime comes from PyPI.
 onnx=
-[ "${1:-}" != --tests ] || browser=chromium onnx=python3-onnx
+[ "${1:-}" != --tests ] || browser=chromium onnx=python3-onnx mpi="$mpi iproute2"
 
 # lacking PACKAGE...: those that are not installed.
 lacking() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -129,7 +130,8 @@ class Evaluator {
         loads_(std::move(loads)),
         fresh_(FreshBytes(graph, lives, runs_.size())),
         past_loads_(loads_),
-        written_(graph.tensors.size()) {
+        written_(graph.tensors.size()),
+        saved_(graph.tensors.size()) {
     outcome_.starts.reserve(unstalled_.size());
     outcome_.returns.resize(graph.tensors.size());
   }
@@ -146,6 +148,7 @@ class Evaluator {
       Compute(r);
     }
     for (; offload != copies_.offloads.end(); ++offload) Save(*offload);
+    while (!saving_.empty()) Release(static_cast<RunId>(runs_.size()));
     outcome_.starts.push_back(now_);
     outcome_.seconds = now_;
     for (const std::vector<Busy>& lane : busy_)
@@ -190,17 +193,21 @@ class Evaluator {
 
   void Save(const Copy& copy) {
     const double end = Issue(copy, written_[copy.tensor]);
-    const auto later = std::find_if(saving_.begin(), saving_.end(),
-                                    [end](const Saving& other) { return other.end > end; });
+    saved_[copy.tensor] = end;
+    const auto later =
+        std::upper_bound(saving_.begin(), saving_.end(), end,
+                         [](double at, const Saving& other) { return at < other.end; });
     saving_.insert(later, {copy, end});
+    held_ += copy.range;
   }
 
   /// Finds the bytes for run `r` and for `fetches`, what comes back for it, and waits for copies.
   void Prepare(RunId r, std::span<const Copy> fetches) {
-    ForgetSaved(r);
+    for (const Copy& copy : fetches)
+      WaitUntil(saved_[copy.tensor], copy.lane == Lane::kFetch ? Lane::kSpill : Lane::kSave);
+    while (!saving_.empty() && saving_.front().end <= now_) Release(r);
     const double idle = now_;
-    int64_t free = capacity_ - loads_[r] + fresh_[r];
-    for (const Saving& saving : saving_) free -= saving.copy.range;
+    int64_t free = capacity_ - loads_[r] + fresh_[r] - held_;
     std::vector<std::pair<double, Lane>> ends;
     for (const Copy& copy : fetches) {
       if (IssueEarly(copy, r))
@@ -210,25 +217,35 @@ class Evaluator {
     }
     for (const Copy& copy : fetches) {
       if (copy.eviction->prefetch < r) continue;
-      const double issued = std::max(idle, Take(copy.range, &free));
+      const double issued = std::max(idle, Take(r, copy.range, &free));
       ends.emplace_back(Issue(copy, issued), copy.lane);
     }
-    Take(fresh_[r], &free);
+    Take(r, fresh_[r], &free);
     for (const auto& [end, lane] : ends) WaitUntil(end, lane);
-    int64_t held = 0;
-    for (const Saving& saving : saving_) {
-      saving.copy.eviction->release = r;
-      held += saving.copy.range;
-    }
-    if (held > 0) past_loads_.Add(r, r + 1, held);
+    if (held_ > 0) past_loads_.Add(r, r + 1, held_);
   }
 
-  /// Removes copies to the host that have ended. Run `r` waits for those that it needs again.
-  void ForgetSaved(RunId r) {
-    for (const Saving& saving : saving_) {
-      if (saving.copy.eviction->before == r) WaitUntil(saving.end, saving.copy.lane);
+  /// Gives back, before run `r`, the range whose copy to the host ends first.
+  void Release(RunId r) {
+    const Copy& copy = saving_.front().copy;
+    copy.eviction->release = r - 1;
+    held_ -= copy.range;
+    saving_.pop_front();
+  }
+
+  /// Takes `bytes` of the `free` ones for run `r`. If there are too few, it waits for copies to the
+  /// host. Returns when the last of these ends, or 0.
+  double Take(RunId r, int64_t bytes, int64_t* free) {
+    double end = 0;
+    while (!saving_.empty() && *free < bytes) {
+      const auto& [copy, copied] = saving_.front();
+      end = copied;
+      WaitUntil(end, copy.lane);
+      *free += copy.range;
+      Release(r);
     }
-    std::erase_if(saving_, [this](const Saving& saving) { return saving.end <= now_; });
+    *free -= bytes;
+    return end;
   }
 
   /// Issues a copy back for run `r` once its lane is idle, if its bytes are free from then on.
@@ -246,21 +263,6 @@ class Evaluator {
     past_loads_.Add(eviction.prefetch, r, copy.range);
     Issue(copy, starts[eviction.prefetch]);
     return true;
-  }
-
-  /// Takes `bytes` of the `free` ones for the next run. If there are too few, it waits for copies
-  /// to the host. Returns when the last of these ends, or 0.
-  double Take(int64_t bytes, int64_t* free) {
-    double end = 0;
-    auto saving = saving_.begin();
-    for (; saving != saving_.end() && *free < bytes; ++saving) {
-      end = saving->end;
-      WaitUntil(end, saving->copy.lane);
-      *free += saving->copy.range;
-    }
-    saving_.erase(saving_.begin(), saving);
-    *free -= bytes;
-    return end;
   }
 
   void Compute(RunId r) {
@@ -292,8 +294,10 @@ class Evaluator {
   LoadTree past_loads_;                  ///< by run, right for those before the next
   std::vector<double> written_;          ///< by tensor: when it was written last
   std::array<std::vector<Busy>, kLanes> busy_;
-  std::vector<Saving> saving_;  ///< in the order in which they end
-  double now_ = 0;              ///< when the run before the next has ended and its copies are there
+  std::vector<double> saved_;  ///< by tensor: when its last copy to the host ends
+  std::deque<Saving> saving_;  ///< in the order in which they end; their ranges are held
+  int64_t held_ = 0;           ///< bytes of these
+  double now_ = 0;             ///< when the run before the next has ended and its copies are there
   Outcome outcome_;
 };
 

@@ -153,6 +153,7 @@ class Evaluator {
     outcome_.seconds = now_;
     for (const std::vector<Busy>& lane : busy_)
       outcome_.seconds = std::max(outcome_.seconds, EndOf(lane));
+    Postpone();
     return std::move(outcome_);
   }
 
@@ -175,9 +176,12 @@ class Evaluator {
   double Issue(const Copy& copy, double earliest) {
     std::vector<Busy>& lane = busy_[Index(copy.lane)];
     const double begin = std::max(earliest, EndOf(lane));
-    const int64_t bytes = graph_.tensors[copy.tensor].bytes - copy.eviction->stays;
-    lane.push_back({copy.tensor, begin, begin + cost::CopySeconds(copy.lane, bytes, machine_)});
+    lane.push_back({copy.tensor, begin, begin + SecondsOf(copy)});
     return lane.back().end;
+  }
+  double SecondsOf(const Copy& copy) const {
+    const int64_t bytes = graph_.tensors[copy.tensor].bytes - copy.eviction->stays;
+    return cost::CopySeconds(copy.lane, bytes, machine_);
   }
 
   /// The next run waits until `end`, when a copy on `lane` ends. The time counts for the copies on
@@ -263,6 +267,22 @@ class Evaluator {
     past_loads_.Add(eviction.prefetch, r, copy.range);
     Issue(copy, starts[eviction.prefetch]);
     return true;
+  }
+
+  /// Issues each copy back as late as possible without delaying anything: a range that is taken
+  /// later is easier to pack.
+  void Postpone() {
+    const std::vector<double>& starts = outcome_.starts;
+    std::array<double, kLanes> next;  // by lane, when its next copy has to begin
+    next.fill(kNever);
+    for (auto copy = copies_.prefetches.rbegin(); copy != copies_.prefetches.rend(); ++copy) {
+      Eviction& eviction = *copy->eviction;
+      double& begin = next[Index(copy->lane)];
+      begin = std::min(begin, starts[eviction.before]) - SecondsOf(*copy);
+      const auto later = std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin();
+      const RunId run = std::min(eviction.before, static_cast<RunId>(later) - 1);
+      eviction.prefetch = std::max(eviction.prefetch, run);
+    }
   }
 
   void Compute(RunId r) {

@@ -28,8 +28,8 @@ struct Outcome {
 Program WithoutTimes(Program program);
 
 /// Simulates a program WithoutTimes and issues its copies on the way: each range is held until its
-/// copy to the host has ended, and each prefetch is issued once the link has nothing else to do, as
-/// far as `capacity` allows. A run that needs the bytes of a range before the copy has ended waits.
+/// copy to the host has ended, and each prefetch is issued early enough to end in time, as far as
+/// `capacity` allows. A run that needs the bytes of a range before the copy has ended waits.
 ///
 /// `capacity`: device bytes, state and workspaces included. `lives`: the lifetimes of the program
 /// before its copies are issued. `loads`: their LiveBytes. Simulate is more exact, as it knows the

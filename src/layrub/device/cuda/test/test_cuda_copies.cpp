@@ -139,7 +139,7 @@ std::optional<bool> Shows(int dropped, bool streams_wait_for_host, uint32_t seed
 
 TEST(CudaSpills, TheHalvesOfACopyWaitForEachOther) {
   int waits = 0, shown = 0;
-  for (std::optional<bool> shows; (shows = Shows(waits, false, 20)); ++waits) shown += *shows;
+  for (std::optional<bool> shows; (shows = Shows(waits, false, 12)); ++waits) shown += *shows;
   // Each lane has three waits for a filled place and three for an empty one, of which the first two
   // never matter. There are two waits between the lanes; that of the half which copies to the
   // device never matters either.

@@ -104,7 +104,7 @@ std::string Place(const std::string& message) {
 }
 
 /// Ends the program as soon as a fatal message has been written, before glog would add a stack
-/// trace.
+/// trace, and before another thread can write one: glog holds a lock around `send`.
 class FatalExit : public google::LogSink {
  public:
   using google::LogSink::send;
@@ -112,18 +112,9 @@ class FatalExit : public google::LogSink {
             const char* message, size_t length) override {
     if (severity != google::GLOG_FATAL) return;
     const std::string place = Place(std::string(message, length));
-    if (!place.empty()) where_ = "    in " + place + "\n";
-    fatal_ = true;
-  }
-  void WaitTillSent() override {
-    if (!fatal_) return;
-    WriteText(where_.c_str());
+    if (!place.empty()) WriteText(("    in " + place + "\n").c_str());
     Exit();
   }
-
- private:
-  std::atomic<bool> fatal_{false};
-  std::string where_;
 };
 
 // Runs in a signal handler: no allocation, no locks.

@@ -116,6 +116,7 @@ std::vector<int64_t> FreshBytes(const Graph& graph, const Lifetimes& lives, size
   return fresh;
 }
 
+/// Goes through the runs, and knows when each lane has ended its last copy.
 class Evaluator {
  public:
   Evaluator(const Graph& graph, const Machine& machine, int64_t capacity, const Lifetimes& lives,

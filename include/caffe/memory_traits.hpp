@@ -124,6 +124,13 @@ struct MemoryTraits {
   /// The number of copies that an iteration saves for each blob with such blocks, minus the copies
   /// that the bodies then make.
   int copies_saved = 0;
+  /// The layer may run for some items of the batch at a time. All bottoms and tops have the batch
+  /// as their first dimension; a top's item depends on the same item of the bottoms alone; and
+  /// gradients of parameters are sums over items.
+  bool sliceable = false;
+  /// If the number of items of each slice is a multiple of this, the slices in the order of the
+  /// items give the same bits as the whole batch. 0: sums may be rounded differently.
+  int exact_items = 1;
   /// The user writes the tops' data between passes (Input).
   bool user_tops = false;
   /// The forward copies host values to the tops, and may do so through Layer::feed. A plan for a

@@ -153,10 +153,14 @@ class Net {
   /// `transient_gradients`, each parameter is updated within the backward pass, as soon as nothing
   /// else needs it or its gradient, and the gradient lives in that pass only. With
   /// `feeds_parameters`, those of another net are copied to the device for their uses, each by an
-  /// operation of kind Feed; otherwise they are no part of the graph.
+  /// operation of kind Feed; otherwise they are no part of the graph. With `slicing`, some layers
+  /// run in slices, each as an operation.
   layrub::Graph MemoryGraph(int histories, const vector<string>& keep = {},
                             const Optimizations& optimizations = {},
-                            bool transient_gradients = false, bool feeds_parameters = false) const;
+                            bool transient_gradients = false, bool feeds_parameters = false,
+                            const Slicing& slicing = {}) const;
+  /// Returns the slicings with which a plan may need less memory, fewest parts first.
+  vector<Slicing> Slicings(const vector<string>& keep, bool rounds) const;
 
   /// Plans the net's memory for its present shapes. Whole passes run under the plan from the next
   /// Forward on. Returns kDoesNotFit if the budget is too small; the net is then unchanged.

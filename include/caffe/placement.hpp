@@ -26,6 +26,16 @@ struct Optimizations {
   bool cuda_graphs = true;
 };
 
+/// How many items of a batch the layers of a net compute at a time. See docs/placement.md,
+/// "Slices".
+struct Slicing {
+  int parts = 1;        ///< the number of slices, of equal size; 1: layers run for the whole batch
+  bool rounds = false;  ///< also layers that then round sums differently
+  bool operator==(const Slicing& other) const {
+    return parts == other.parts && rounds == other.rounds;
+  }
+};
+
 /// Options for planning the memory of a net.
 struct PlacementOptions {
   std::string strategy = "auto";
@@ -39,6 +49,11 @@ struct PlacementOptions {
   /// The parameters of another net are copied to the device for their uses: see Net::MemoryGraph. A
   /// solver decides it, for its test nets.
   bool feeds_parameters = false;
+  /// Whether layers may run in slices, and the slices of this net. A solver decides how many
+  /// (SolverPlans). PlacementParameter.slices may allow those that round; on a GPU they are allowed
+  /// unless `deterministic` is set.
+  bool may_slice = true;
+  Slicing slicing;
   std::string spill_file;  ///< see layrub::MakeCpuBackend; if empty, budget.spill must be 0
   layrub::Machine machine;
   /// Make the same plan in each run, and use only algorithms with reproducible results: a solver

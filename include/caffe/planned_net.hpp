@@ -51,6 +51,8 @@ class PlannedNet : public Resolver {
   int values_in_blocks() const;
   /// Whether the home of some state is off the device (layrub::Home).
   bool offloads_state() const;
+  /// The number of slices in which some layers run (PlacementOptions::slicing); 1 if none does.
+  int slices() const;
   /// How often, so far, a source's values were already on the device when its forward began. If the
   /// source knows its next batch (Layer::next_feed), the batch is copied during a backward pass, if
   /// the budget leaves memory for it beside the plan.

@@ -21,6 +21,13 @@ struct SizedPlan {
   int64_t transient = 0;
   bool transient_gradients = false;  ///< for SolverGraphs::updating instead of SolverGraphs::train
   bool feeds_parameters = false;     ///< of SolverGraphs::feeding_tests instead of tests
+  Slicing slicing = {};              ///< if it has several parts: for one of SolverGraphs::sliced
+};
+
+/// The train net with some layers in slices.
+struct SlicedGraph {
+  Slicing slicing;
+  layrub::Graph train;
 };
 
 /// The graphs of a solver's nets: the train net, with the solver's history, and the test nets,
@@ -35,11 +42,12 @@ struct SolverGraphs {
   /// gradients; `why_gradients_stay` then says what, in words that follow "gradients stay: ".
   std::optional<layrub::Graph> updating = {};
   std::string why_gradients_stay = {};
+  /// The train net in slices, fewest parts first; with transient gradients if `updating` is not
+  /// empty. Empty if slices may not be used or do not help.
+  std::vector<SlicedGraph> sliced = {};
 
   /// The graph that a plan of the train net is for.
-  const layrub::Graph& of(const SizedPlan& plan) const {
-    return plan.transient_gradients ? updating.value() : train;
-  }
+  const layrub::Graph& of(const SizedPlan& plan) const;
 };
 
 /// Applies the options that concern the graphs themselves, such as reproducible algorithms. Returns
@@ -59,17 +67,22 @@ struct SolverPlans {
 
 /// Makes plans by `options`. The train net's plan is made within the budget, less what test nets
 /// keep, or is `options.plan`, which must fit the budget. A strategy that keeps everything if the
-/// budget allows it and adapts otherwise ("auto") then plans with transient gradients, if it may.
+/// budget allows it and adapts otherwise ("auto") then plans with transient gradients, if it may,
+/// and if nothing fits, with slices.
 /// Test nets have bytes of their own if the budget allows it; otherwise they share the train net's.
 /// Returns kDoesNotFit or kInvalid as layrub::MakePlan; the message says if it is a test net that
 /// does not fit.
 layrub::Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions options);
 
-/// The graph of the train net that the strategy of `options` plans in the smallest budgets.
+/// Whether plans by `options` may use SolverGraphs::sliced.
+bool MaySlice(const PlacementOptions& options);
+
+/// The graph of the train net, with layers that run whole, that the strategy of `options` plans in
+/// the smallest budgets.
 const layrub::Graph& SmallestGraph(const SolverGraphs& graphs, const PlacementOptions& options);
 
-/// Returns the fewest bytes with which a plan of SmallestGraph can exist: layrub::StateFloorBytes,
-/// or layrub::FloorBytes if state may not leave the device.
+/// Returns the fewest bytes with which a plan of the train net can exist, in slices if these are
+/// allowed: layrub::StateFloorBytes, or layrub::FloorBytes if state may not leave the device.
 int64_t LeastBytes(const SolverGraphs& graphs, const PlacementOptions& options);
 
 /// Returns the plans of the strategy with the fewest device bytes, regardless of the device budget;

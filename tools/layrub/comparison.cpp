@@ -7,6 +7,7 @@
 #include "layrub/base/bytes.hpp"
 #include "layrub/base/in_parallel.hpp"
 #include "layrub/placement/cost/shared_link.hpp"
+#include "layrub/plan_report.hpp"
 #include "layrub/strategy_plans.hpp"
 #include "shared/progress.hpp"
 
@@ -128,8 +129,7 @@ Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs&
   progress.emplace("time floor", made.time_floor.size());
   layrub::InParallel(made.time_floor.size(), [&](size_t i) {
     FloorPoint& point = made.time_floor[i];
-    point.seconds = TimeFloor(graph, OffloadRates(options.machine, options.budget),
-                              point.budget_bytes, made.state_floor_bytes < made.floor_bytes);
+    point.seconds = TimeFloorOf(graphs, best, point.budget_bytes);
     progress->Add();
   });
   return made;

@@ -22,7 +22,7 @@ struct FloorPoint {
 struct Comparison {
   std::string net;
   std::string machine;
-  int64_t floor_bytes = 0;        ///< no plan with weights and history on the device takes less
+  int64_t floor_bytes = 0;        ///< the least if weights and history stay and layers run whole
   int64_t state_floor_bytes = 0;  ///< no plan takes less
   int64_t keep_bytes = 0;         ///< device bytes of strategy keep, test nets included
   double keep_seconds = 0;

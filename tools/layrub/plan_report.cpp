@@ -97,6 +97,15 @@ bool AffordsBatches(const Graph& graph, const PlacementOptions& options) {
   return graph.ops.size() <= (host_limited ? kLimitedBatchOps : kSearchedBatchOps);
 }
 
+double TimeFloorOf(const SolverGraphs& graphs, const PlacementOptions& options, int64_t budget) {
+  const layrub::Machine machine = OffloadRates(options.machine, options.budget);
+  const bool leaves = options.budget.offload_state;
+  double least = TimeFloor(SmallestGraph(graphs, options), machine, budget, leaves);
+  for (const caffe::SlicedGraph& sliced : graphs.sliced)
+    least = std::min(least, TimeFloor(sliced.train, machine, budget, leaves));
+  return least;
+}
+
 Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions& options,
                               bool ask_smallest) {
   PlanReport report;
@@ -106,10 +115,8 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   const Graph& smallest_graph = SmallestGraph(graphs, best);
   report.floor_bytes = layrub::FloorBytes(smallest_graph);
   report.state_floor_bytes = LeastBytes(graphs, best);
-  std::future<double> floor_seconds = std::async(kAsyncIfPossible, [&] {
-    return TimeFloor(smallest_graph, OffloadRates(options.machine, options.budget),
-                     options.budget.device, report.state_floor_bytes < report.floor_bytes);
-  });
+  std::future<double> floor_seconds = std::async(
+      kAsyncIfPossible, [&] { return TimeFloorOf(graphs, best, options.budget.device); });
   StrategyPlans strategies(graphs, options);
   const bool searches = layrub::UsesCosts(options.strategy);
   ask_smallest = ask_smallest || !searches || graphs.train.ops.size() <= kSearchedBudgetOps;
@@ -180,6 +187,7 @@ std::string ToJson(const Graph& graph, const PlanReport& report, const Partition
       {"host_peak_bytes", report.plan().host_bytes},
       {"spill_bytes", report.plan().spill_bytes},
       {"transient_gradients", report.nets.train.transient_gradients},
+      {"slices", report.nets.train.slicing.parts},
       {"predicted_seconds", report.seconds},
       {"keep_seconds", report.keep_seconds},
       {"time_floor_seconds", report.floor_seconds},

@@ -37,12 +37,13 @@ struct PlanReport {
   int64_t persistent_bytes = 0;
   int64_t keep_peak_bytes = 0;
   int64_t keep_budget_bytes = 0;  ///< the smallest budget of strategy keep, test nets included
-  int64_t floor_bytes = 0;        ///< no plan with weights and history on the device takes less
+  /// No plan takes less that has weights and history on the device and runs layers whole.
+  int64_t floor_bytes = 0;
   int64_t state_floor_bytes = 0;  ///< no plan of any strategy takes less
   double seconds = 0;             ///< predicted
   double stalled = 0;             ///< of these, waiting for copies
   double keep_seconds = 0;
-  double floor_seconds = 0;  ///< layrub::TimeFloor within the budget
+  double floor_seconds = 0;  ///< TimeFloorOf the budget
   /// The smallest budget in which the strategy is known to fit. None: not looked for, or the
   /// strategy's plan with the fewest device bytes exceeds the limit of host memory; for a strategy
   /// that searches, so do the plans of the strategies that it tries.
@@ -68,6 +69,11 @@ struct PlanReport {
 /// Whether the graph is small enough to look for the largest batch without --largest_batch. That
 /// takes a few plans of the strategy of `options`.
 bool AffordsBatches(const layrub::Graph& graph, const caffe::PlacementOptions& options);
+
+/// Returns a lower bound on the seconds of any plan by `options` within `budget` bytes: the least
+/// layrub::TimeFloor of the graphs of the train net.
+double TimeFloorOf(const caffe::SolverGraphs& graphs, const caffe::PlacementOptions& options,
+                   int64_t budget);
 
 /// Makes the report, without the largest batch. `ask_smallest`: look for the smallest budget even
 /// if that takes another search of some seconds. Returns kInvalid if the strategy is unknown or a

@@ -91,7 +91,7 @@ void Summary(std::ostream& out, const PlanReport& report) {
   const bool state_stays = report.state_floor_bytes == report.floor_bytes;
   Row(out, "floor", FormatBytes(report.floor_bytes),
       state_stays ? "no plan takes less"
-                  : "no plan with weights and history on the device takes less");
+                  : "the least if weights and history stay and layers run whole");
   if (!state_stays)
     Row(out, "state floor", FormatBytes(report.state_floor_bytes), "no plan takes less");
   Row(out, "host memory",
@@ -99,6 +99,8 @@ void Summary(std::ostream& out, const PlanReport& report) {
   if (report.plan().spill_bytes > 0)
     Row(out, "spill file", FormatBytes(report.plan().spill_bytes),
         "what does not fit into --host_memory");
+  if (const int slices = report.nets.train.slicing.parts; slices > 1)
+    Row(out, "slices", std::to_string(slices), "some layers run for a part of the batch at a time");
   if (report.nets.train.transient_gradients) {
     Row(out, "gradients", "not kept", "each parameter is updated within the backward pass");
   } else if (report.limited() && report.plan().device_bytes < report.keep_peak_bytes &&

@@ -138,6 +138,7 @@ json Summarize(Solver<float>* solver, double seconds) {
     summary["keep_device_bytes"] = keep.ok() ? json(keep.value().device_bytes) : json();
     summary["floor_bytes"] = layrub::FloorBytes(planned->graph());
     summary["state_floor_bytes"] = layrub::StateFloorBytes(planned->graph());
+    summary["slices"] = planned->slices();
     summary["host_bytes"] = planned->plan().host_bytes;
     summary["spill_bytes"] = planned->plan().spill_bytes;
     summary["bytes_offloaded"] = executor.bytes_offloaded();

@@ -14,7 +14,7 @@ from command_line import BIN, SOLVER, SOURCE, TINY_NET, DigitsTest, run, write
 
 PLAN_KEYS = ["verdict", "strategy", "device_peak_bytes", "total_device_bytes", "persistent_bytes", "keep_peak_bytes",
              "floor_bytes", "state_floor_bytes", "smallest_budget_bytes", "largest_batch", "moved_bytes", "recomputed_ops", "recomputed_flops",
-             "host_peak_bytes", "spill_bytes", "transient_gradients", "predicted_seconds", "keep_seconds",
+             "host_peak_bytes", "spill_bytes", "transient_gradients", "slices", "predicted_seconds", "keep_seconds",
              "time_floor_seconds", "peak_op", "breakdown"]
 
 

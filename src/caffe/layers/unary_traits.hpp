@@ -23,7 +23,7 @@ struct DerivativeSource {
 inline MemoryTraits UnaryTraits(int64_t bytes, const SavedBuffer& saved,
                                 const std::vector<DerivativeSource>& sources, bool propagate_down) {
   MemoryTraits traits;
-  traits.declared = true;
+  traits.declared = traits.sliceable = true;
   traits.saved = {saved};
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};

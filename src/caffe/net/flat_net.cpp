@@ -9,6 +9,7 @@
 #include "caffe/planned_net.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/inner_names.hpp"
+#include "slices.hpp"
 
 namespace caffe {
 namespace {
@@ -208,7 +209,7 @@ void FuseLayers(FlatNet<Dtype>* flat) {
       continue;
     }
     Entry& entry = layers.back();
-    entry.fused = fused;
+    entry.own = fused;
     entry.layer = fused.get();
     entry.name += "+" + next.name;
     entry.last_owner = next.last_owner;
@@ -249,17 +250,21 @@ bool Unwatched(const Net<Dtype>& net) {
 }
 
 template <typename Dtype>
-FlatNet<Dtype> Flatten(const Net<Dtype>& net, bool fuse) {
+FlatNet<Dtype> Flatten(const Net<Dtype>& net, bool fuse, const vector<string>& keep,
+                       const Slicing& slicing) {
   CheckShapes(net);
   Flattener<Dtype> flattener(net.learnable_params().size());
   flattener.Unfold(net, Surroundings<Dtype>());
-  if (fuse && Unwatched(net)) FuseLayers(&flattener.flat);
+  if (Unwatched(net)) {
+    if (slicing.parts > 1) SliceLayers(net, keep, slicing, &flattener.flat);
+    if (fuse) FuseLayers(&flattener.flat);
+  }
   return std::move(flattener.flat);
 }
 
 template bool Unwatched(const Net<float>&);
 template bool Unwatched(const Net<double>&);
-template FlatNet<float> Flatten(const Net<float>&, bool);
-template FlatNet<double> Flatten(const Net<double>&, bool);
+template FlatNet<float> Flatten(const Net<float>&, bool, const vector<string>&, const Slicing&);
+template FlatNet<double> Flatten(const Net<double>&, bool, const vector<string>&, const Slicing&);
 
 }  // namespace caffe

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "caffe/net.hpp"
+#include "caffe/placement.hpp"
 
 namespace caffe {
 
@@ -19,8 +20,9 @@ struct FlatNet {
     Layer<Dtype>* layer = nullptr;
     string name;     ///< "ip1"; in a net inside lstm1 "lstm1/unit_3"; if fused "bn1+scale1+relu1"
     int owner = -1;  ///< index in Net::layers of the layer that this is, begins with or belongs to
-    int last_owner = -1;             ///< the layer that it ends with
-    shared_ptr<Layer<Dtype>> fused;  ///< owns `layer` if it is fused from several
+    int last_owner = -1;           ///< the layer that it ends with
+    shared_ptr<Layer<Dtype>> own;  ///< owns `layer` if it is made for the plan
+    bool sliced = false;           ///< it computes, cuts or joins parts of the batch (slices.hpp)
     bool need_backward = false;
     vector<int> bottom, top;  ///< indices of `blobs`
     vector<bool> propagate_down;
@@ -32,12 +34,15 @@ struct FlatNet {
     /// A blob of the same shape, without values, with the channel layout of the private blobs. Null
     /// if that is the layout of an array.
     shared_ptr<Blob<Dtype>> in_blocks = {};
+    shared_ptr<Blob<Dtype>> own = {};  ///< owns `blob` if it is a part of a blob of the net
   };
 
   vector<LayerEntry> layers;
-  vector<BlobEntry> blobs;  ///< those of Net::blobs first, at the same indices
+  /// Those of Net::blobs first, at the same indices. No layer writes one of which only parts exist.
+  vector<BlobEntry> blobs;
   /// Net::learnable_params first, at the same indices, then the state of nets inside.
   vector<BlobEntry> params;
+  int slices = 1;  ///< the number of parts of sliced layers; 1: there are none
 
   /// Returns the blobs as layers see them under the plan, but without values.
   vector<Blob<Dtype>*> Blobs(const vector<int>& ids) const {
@@ -70,10 +75,11 @@ struct FlatNet {
   }
 };
 
-/// Whether the layer is one of the net's own or fused from these, not one inside another layer.
+/// Whether the layer is one of the net's own or made from these, not one inside another layer.
 template <typename Dtype>
 bool IsOutermost(const Net<Dtype>& net, const typename FlatNet<Dtype>::LayerEntry& layer) {
-  return layer.layer == net.layers()[layer.owner].get() || layer.last_owner > layer.owner;
+  return layer.layer == net.layers()[layer.owner].get() || layer.last_owner > layer.owner ||
+         layer.sliced;
 }
 
 /// Whether nothing reads blobs between two layers of the net: it has no callbacks except
@@ -81,10 +87,11 @@ bool IsOutermost(const Net<Dtype>& net, const typename FlatNet<Dtype>::LayerEntr
 template <typename Dtype>
 bool Unwatched(const Net<Dtype>& net);
 
-/// Unfolds the net. Also fuses layers (Layer::FusedWith) if `fuse` is true and the net is
-/// Unwatched.
+/// Unfolds the net. If the net is Unwatched, also slices layers (SliceLayers) and, if `fuse`, fuses
+/// them (Layer::FusedWith).
 template <typename Dtype>
-FlatNet<Dtype> Flatten(const Net<Dtype>& net, bool fuse);
+FlatNet<Dtype> Flatten(const Net<Dtype>& net, bool fuse, const vector<string>& keep = {},
+                       const Slicing& slicing = {});
 
 }  // namespace caffe
 

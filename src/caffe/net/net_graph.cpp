@@ -20,8 +20,7 @@ using layrub::TensorId;
 using layrub::Variant;
 
 template <typename Dtype>
-NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>& keep,
-                                       bool transient_gradients) {
+NetGraph NetGraphBuilder<Dtype>::Build(int histories, bool transient_gradients) {
   const int layers = static_cast<int>(flat_.layers.size());
   out_.graph.name = Word(net_.name_);
   out_.layers.resize(layers);
@@ -42,7 +41,7 @@ NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>&
     if (transient_gradients) UpdateWithinBackward();
   }
   SeparateDeadDerivatives();
-  MarkKept(keep);
+  MarkKept();
   for (size_t i = 0; i < out_.versions.size(); ++i) out_.versions[i].diff = root_diff_[DiffRoot(i)];
   // The graph's many short lists are scattered in memory that the net has freed. A copy of the
   // graph is contiguous, in the order in which planning reads it.
@@ -339,9 +338,9 @@ void NetGraphBuilder<Dtype>::SeparateDeadDerivatives() {
 }
 
 template <typename Dtype>
-void NetGraphBuilder<Dtype>::MarkKept(const std::vector<string>& keep) {
+void NetGraphBuilder<Dtype>::MarkKept() {
   std::vector<int> blobs = net_.net_output_blob_indices_;
-  for (const string& name : keep) {
+  for (const string& name : keep_) {
     CHECK(net_.has_blob(name)) << "placement: keep names blob '" << name
                                << "', which the net lacks.";
     blobs.push_back(net_.blob_names_index_.at(name));

@@ -63,15 +63,17 @@ struct NetGraph {
 template <typename Dtype>
 class NetGraphBuilder {
  public:
-  /// `feeds_parameters`: see Net::MemoryGraph.
-  NetGraphBuilder(const Net<Dtype>& net, const Optimizations& optimizations, bool feeds_parameters)
+  /// `keep`: blobs readable after the pass. `feeds_parameters`, `slicing`: see Net::MemoryGraph.
+  NetGraphBuilder(const Net<Dtype>& net, const std::vector<std::string>& keep,
+                  const Optimizations& optimizations, bool feeds_parameters, const Slicing& slicing)
       : net_(net),
         optimizations_(optimizations),
         feeds_parameters_(feeds_parameters),
-        flat_(Flatten(net, optimizations.layer_fusion)) {}
-  /// `histories`: history tensors per parameter; -1: no update operations. `keep`: blobs readable
-  /// after the pass. `transient_gradients`: see Net::MemoryGraph. Called once.
-  NetGraph Build(int histories, const std::vector<std::string>& keep, bool transient_gradients);
+        keep_(keep),
+        flat_(Flatten(net, optimizations.layer_fusion, keep, slicing)) {}
+  /// `histories`: history tensors per parameter; -1: no update operations. `transient_gradients`:
+  /// see Net::MemoryGraph. Called once.
+  NetGraph Build(int histories, bool transient_gradients);
   /// Moves out the flat net of the graph. Call it after Build.
   FlatNet<Dtype> TakeFlat() { return std::move(flat_); }
 
@@ -96,7 +98,7 @@ class NetGraphBuilder {
   void FindOutputDiffs();
   void AddUpdates(int histories);
   void UpdateWithinBackward();
-  void MarkKept(const std::vector<std::string>& keep);
+  void MarkKept();
   layrub::TensorId ParamDiffTensor(int param);
   int DiffRoot(int version);
   layrub::TensorId DiffTensor(int version);
@@ -110,6 +112,7 @@ class NetGraphBuilder {
   const Net<Dtype>& net_;
   const Optimizations optimizations_;
   const bool feeds_parameters_;
+  const std::vector<std::string> keep_;
   FlatNet<Dtype> flat_;
   NetGraph out_;
   std::vector<MemoryTraits> traits_;

@@ -54,6 +54,8 @@ Result<PlacementOptions> ReadPlacement(const PlacementParameter& parameter) {
   if (spills && !parameter.has_host_memory()) options.budget.host = 0;
   options.budget.offload_state = parameter.offload_state();
   options.keep_gradients = parameter.keep_gradients();
+  options.may_slice = !parameter.has_slices() || parameter.slices();
+  options.slicing.rounds = parameter.slices();
   return options;
 }
 
@@ -114,9 +116,9 @@ Status ApplyOptions(const PlacementOptions& options, layrub::Graph* graph) {
 template <typename Dtype>
 layrub::Graph Net<Dtype>::MemoryGraph(int histories, const vector<string>& keep,
                                       const Optimizations& optimizations, bool transient_gradients,
-                                      bool feeds_parameters) const {
-  NetGraphBuilder<Dtype> builder(*this, optimizations, feeds_parameters);
-  return builder.Build(histories, keep, transient_gradients).graph;
+                                      bool feeds_parameters, const Slicing& slicing) const {
+  NetGraphBuilder<Dtype> builder(*this, keep, optimizations, feeds_parameters, slicing);
+  return builder.Build(histories, transient_gradients).graph;
 }
 
 template <typename Dtype>
@@ -131,8 +133,9 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
   if (Status status = CheckSpillFile(options); !status.ok()) return status;
   Reshape();  // the user may have reshaped inputs
-  NetGraphBuilder<Dtype> builder(*this, options.optimizations, options.feeds_parameters);
-  NetGraph graph = builder.Build(histories, options.keep, options.transient_gradients);
+  NetGraphBuilder<Dtype> builder(*this, options.keep, options.optimizations,
+                                 options.feeds_parameters, options.slicing);
+  NetGraph graph = builder.Build(histories, options.transient_gradients);
   if (Status status = ApplyOptions(options, &graph.graph); !status.ok()) return status;
   Result<layrub::Plan> plan = options.plan
                                   ? Result<layrub::Plan>(*options.plan)
@@ -186,7 +189,7 @@ bool Net<Dtype>::HasDropped(const SyncedMemory& memory) const {
 
 #define INSTANTIATE_PLACEMENT(Dtype)                                                               \
   template layrub::Graph Net<Dtype>::MemoryGraph(int, const vector<string>&, const Optimizations&, \
-                                                 bool, bool) const;                                \
+                                                 bool, bool, const Slicing&) const;                \
   template Status Net<Dtype>::Place(const PlacementOptions&, const History&);                      \
   template void Net<Dtype>::LeavePlan(bool);                                                       \
   template bool Net<Dtype>::HasDropped(const SyncedMemory&) const;                                 \

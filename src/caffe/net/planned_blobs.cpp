@@ -91,6 +91,24 @@ void PlannedValues<Dtype>::DropUnplanned(const History& history) {
                              "' is gone: it was computed before the net's memory was planned.");
     }
   }
+  // Of some blobs the plan computes parts only. They may share memory with others.
+  std::set<const SyncedMemory*> whole;
+  for (size_t i = 0; i < graph_.flat.blobs.size(); ++i) {
+    const Blob<Dtype>& blob = *graph_.flat.blobs[i].blob;
+    if (!graph_.in_parts[i]) whole.insert({blob.data().get(), blob.diff().get()});
+  }
+  for (size_t i = 0; i < graph_.flat.blobs.size(); ++i) {
+    const auto& entry = graph_.flat.blobs[i];
+    if (!graph_.in_parts[i]) continue;
+    for (const auto& memory : {entry.blob->data(), entry.blob->diff()}) {
+      if (whole.count(memory.get()) > 0) continue;
+      net_->Drop(memory,
+                 "The value of '" + entry.name +
+                     "' cannot be read: the memory plan computes it for a part of the batch "
+                     "at a time. To keep it whole and readable, put placement { keep: \"" +
+                     entry.name + "\" } in the prototxt of the solver or the net.");
+    }
+  }
   TrimPools(*backend_);
 }
 

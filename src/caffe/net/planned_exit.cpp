@@ -72,8 +72,8 @@ std::vector<int> LayersToRecompute(const Net<Dtype>& net, const PlannedGraph<Dty
     const auto bottom = planned.flat.Blobs(layers[i].bottom),
                top = planned.flat.Blobs(layers[i].top);
     for (const Blob<Dtype>* blob : top) lacking[i] = lacking[i] || is_gone(*blob->data());
-    // Fused layers save nothing, and buffers saved in blocks cannot be used.
-    if (layers[i].fused || planned.flat.TouchesBlocks(layers[i])) lacking[i] = true;
+    // Buffers of layers that are made for the plan, or saved in blocks, cannot be used.
+    if (layers[i].own || planned.flat.TouchesBlocks(layers[i])) lacking[i] = true;
     if (entry.backward == kNone || !entry.declared) continue;
     const MemoryTraits traits =
         layers[i].layer->PlannedTraits(bottom, top, layers[i].propagate_down);
@@ -93,13 +93,12 @@ std::vector<int> LayersToRecompute(const Net<Dtype>& net, const PlannedGraph<Dty
   // Of the layers that write a blob, all run again or none.
   planned.flat.Spread(false, &able);
   planned.flat.Spread(true, &lacking);
-  std::vector<int> again;
+  std::set<int> again;  // in the order of the net; the parts of sliced layers have one owner
   for (int i = 0; i < last; ++i) {
     if (!lacking[i] || !able[i]) continue;
-    for (int layer = layers[i].owner; layer <= layers[i].last_owner; ++layer)
-      again.push_back(layer);
+    for (int layer = layers[i].owner; layer <= layers[i].last_owner; ++layer) again.insert(layer);
   }
-  return again;
+  return {again.begin(), again.end()};
 }
 
 template <typename Dtype>
@@ -107,7 +106,7 @@ void HandOver(const PlannedGraph<Dtype>& graph, const PlannedValues<Dtype>& valu
   const FlatNet<Dtype>& flat = graph.flat;
   for (int i = 0; i < ran; ++i) {
     if (!graph.net.layers[i].declared) continue;  // it uses its own buffers
-    if (flat.layers[i].fused || flat.TouchesBlocks(flat.layers[i])) continue;
+    if (flat.layers[i].own || flat.TouchesBlocks(flat.layers[i])) continue;
     vector<pair<const void*, size_t>> saved;
     for (TensorId tensor : graph.net.layers[i].saved) {
       const size_t bytes = tensor == kNone ? 0 : graph.net.graph.tensors[tensor].bytes;

@@ -41,6 +41,8 @@ PlannedGraph<Dtype>::PlannedGraph(const Net<Dtype>& of, FlatNet<Dtype> layers, N
     if (net.layers[i].backward != kNone) extend(&backward_ends[flat.layers[i].owner], i);
   }
   keeps_all = KeepsAllBlobs(of, plan);
+  in_parts.assign(flat.blobs.size(), true);
+  for (const NetGraph::Version& version : net.versions) in_parts[version.blob] = false;
 }
 
 template <typename Dtype>
@@ -58,11 +60,12 @@ bool PlannedGraph<Dtype>::KeepsAllBlobs(const Net<Dtype>& of, const layrub::Plan
   std::map<int, bool> is_net;  // by owner
   for (size_t i = 0; i < flat.layers.size(); ++i) {
     const auto& layer = flat.layers[i];
+    if (layer.sliced) return false;
     const Layer<Dtype>& outer = *of.layers()[layer.owner];
     if (layer.layer == &outer) continue;
     if (is_net.count(layer.owner) == 0) is_net[layer.owner] = outer.inner_net().net != nullptr;
     if (!is_net[layer.owner]) continue;
-    if (layer.fused || flat.TouchesBlocks(layer)) return false;
+    if (layer.own || flat.TouchesBlocks(layer)) return false;
     if (!FitsDirectly(static_cast<int>(i))) return false;
   }
   std::map<int, TensorId> newest;  // by blob: versions come in order

@@ -33,6 +33,7 @@ struct PlannedGraph {
   /// Whether each blob has its value until the iteration ends, including blobs of nets inside
   /// layers. Layers in there cannot run again, so their backward must fit directly as well.
   bool keeps_all = false;
+  std::vector<bool> in_parts;  ///< by blob: the plan computes only parts of it
 
  private:
   bool KeepsAllBlobs(const Net<Dtype>& of, const layrub::Plan& plan) const;

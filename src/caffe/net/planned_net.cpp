@@ -89,11 +89,16 @@ bool PlannedNet<Dtype>::offloads_state() const {
 }
 
 template <typename Dtype>
+int PlannedNet<Dtype>::slices() const {
+  return graph_->flat.slices;
+}
+
+template <typename Dtype>
 bool PlannedNet<Dtype>::IsUpToDate() const {
   CHECK(dead_.empty()) << dead_;
   const auto& layers = graph_->flat.layers;
   if (!Unwatched(*net_) && std::any_of(layers.begin(), layers.end(),
-                                       [](const auto& layer) { return layer.fused != nullptr; }))
+                                       [](const auto& layer) { return layer.own != nullptr; }))
     return false;
   for (size_t i = 0; i < graph_->net.versions.size(); ++i) {
     const NetGraph::Version& version = graph_->net.versions[i];

@@ -148,6 +148,21 @@ Result<SolverGraphs> SolverPlacement<Dtype>::Graphs(const PlacementOptions& opti
     graphs.updating = train_net().MemoryGraph(histories, KeptIn(train_net(), options.keep),
                                               options.optimizations, true);
   }
+  if (histories >= 0 && MaySlice(options)) {
+    const vector<string> keep = KeptIn(train_net(), options.keep);
+    // On a GPU plans choose among algorithms that round differently anyway.
+    const bool rounds = options.slicing.rounds || (IsForGpu(options) && !options.deterministic);
+    int64_t least = layrub::StateFloorBytes(graphs.updating ? *graphs.updating : graphs.train);
+    for (const Slicing& slicing : train_net().Slicings(keep, rounds)) {
+      SlicedGraph sliced{slicing,
+                         train_net().MemoryGraph(histories, keep, options.optimizations,
+                                                 graphs.updating.has_value(), false, slicing)};
+      const int64_t floor = layrub::StateFloorBytes(sliced.train);
+      if (floor > least - least / 10) continue;  // too little gained
+      least = floor;
+      graphs.sliced.push_back(std::move(sliced));
+    }
+  }
   for (const auto& net : solver_->test_nets()) {
     net->ShareTrainedLayersWith(&train_net());
     net->Reshape();
@@ -167,9 +182,10 @@ Result<SolverGraphs> SolverPlacement<Dtype>::Graphs(const PlacementOptions& opti
 template <typename Dtype>
 Status SolverPlacement<Dtype>::PlaceNets(PlacementOptions options) {
   if (Status status = CheckSpillFile(options); !status.ok()) return status;  // before the search
+  const int64_t budget = options.budget.device;
+  options.may_slice = options.may_slice && budget != layrub::Budget().device;
   const Result<SolverGraphs> graphs = Graphs(options);
   if (!graphs.ok()) return graphs.status();
-  const int64_t budget = options.budget.device;
   if (layrub::UsesCosts(options.strategy) && budget != layrub::Budget().device) {
     LOG_IF(INFO, Caffe::root_solver()) << "Looking for plans of " << graphs.value().train.ops.size()
                                        << " operations within " << layrub::FormatBytes(budget);
@@ -196,6 +212,7 @@ Status SolverPlacement<Dtype>::PlaceNets(PlacementOptions options) {
     options.strategy = plan.plan->strategy;
     options.transient_gradients = plan.transient_gradients;
     options.feeds_parameters = plan.feeds_parameters;
+    options.slicing = plan.slicing;
     // The bytes that the other nets leave to this one, in case its shapes change.
     const int64_t own = plan.resident + (share_memory_ ? plans.largest_transient : plan.transient);
     options.budget.reserved = overhead + planned_device_bytes_ - own;
@@ -238,6 +255,12 @@ void SolverPlacement<Dtype>::Log() const {
   LOG_IF(INFO, train_net().updates_within_backward())
       << "Placement: updates each parameter within the backward pass and keeps no gradients "
          "(placement { keep_gradients: true } keeps them)";
+  if (const int slices = planned->slices(); slices > 1) {
+    LOG(INFO)
+        << "Placement: layers whose memory for a whole batch does not fit run for a part of it "
+           "at a time, in "
+        << slices << " slices (placement { slices: false } forbids it)";
+  }
   if (solver_->test_nets().empty()) return;
   const int64_t more = planned_device_bytes_ - plan.device_bytes;
   LOG(INFO) << "Placement of test nets: " << solver_->test_nets()[0]->planned()->plan().strategy

@@ -7,6 +7,7 @@
 
 #include "caffe/common.hpp"
 #include "layrub/base/bytes.hpp"
+#include "layrub/placement/cost/timeline.hpp"
 
 namespace caffe {
 
@@ -50,11 +51,75 @@ Result<SizedPlan> MakeSizedPlan(const Graph& graph, const PlacementOptions& opti
                                        options.padding));
 }
 
-Result<SizedPlan> PlanTrain(const SolverGraphs& graphs, const PlacementOptions& options) {
+Result<SizedPlan> PlanWhole(const SolverGraphs& graphs, const PlacementOptions& options) {
   const bool transient = WantsTransientGradients(graphs, options);
   Result<SizedPlan> plan = MakeSizedPlan(transient ? *graphs.updating : graphs.train, options);
   if (plan.ok()) plan.value().transient_gradients = transient;
   return plan;
+}
+
+/// The fewest bytes of any plan of `graph`.
+int64_t FloorOf(const Graph& graph, const PlacementOptions& options) {
+  return options.budget.offload_state ? layrub::StateFloorBytes(graph) : layrub::FloorBytes(graph);
+}
+
+/// The sliced net of which a plan can have the fewest bytes, if these are fewer than `bytes`.
+/// Otherwise null.
+const SlicedGraph* LeastSliced(const SolverGraphs& graphs, const PlacementOptions& options,
+                               int64_t bytes) {
+  const SlicedGraph* least = nullptr;
+  for (const SlicedGraph& sliced : graphs.sliced) {
+    if (!MaySlice(options) || FloorOf(sliced.train, options) >= bytes) continue;
+    bytes = FloorOf(sliced.train, options);
+    least = &sliced;
+  }
+  return least;
+}
+
+Result<SizedPlan> PlanSliced(const SolverGraphs& graphs, const SlicedGraph& sliced,
+                             Result<Plan> made) {
+  Result<SizedPlan> plan = Sized(sliced.train, std::move(made));
+  if (plan.ok()) {
+    plan.value().transient_gradients = graphs.updating.has_value();
+    plan.value().slicing = sliced.slicing;
+  }
+  return plan;
+}
+
+Result<SizedPlan> PlanSliced(const SolverGraphs& graphs, const SlicedGraph& sliced,
+                             const PlacementOptions& options) {
+  return PlanSliced(graphs, sliced,
+                    layrub::MakePlan(sliced.train, options.machine, options.budget,
+                                     options.strategy, options.padding));
+}
+
+/// Plans with as few slices as the budget allows, or with the next larger number if that is faster:
+/// more slices are more operations, but leave more memory to each. If none fits, the message is
+/// that for the number with the fewest bytes.
+Result<SizedPlan> PlanSlices(const SolverGraphs& graphs, const PlacementOptions& options,
+                             const Result<SizedPlan>& whole) {
+  const int64_t bytes = options.budget.device - options.budget.reserved;
+  Result<SizedPlan> best = whole;
+  for (const SlicedGraph& sliced : graphs.sliced) {
+    if (FloorOf(sliced.train, options) > bytes) continue;
+    const bool fitted = best.ok();
+    const Result<SizedPlan> plan = PlanSliced(graphs, sliced, options);
+    const auto seconds = [&](const SizedPlan& of) {
+      return layrub::Simulate(graphs.of(of), *of.plan, options.machine).seconds;
+    };
+    if (plan.ok() && (!fitted || seconds(plan.value()) < seconds(best.value()))) best = plan;
+    if (fitted) break;
+  }
+  if (best.ok()) return best;
+  const int64_t floor = FloorOf(SmallestGraph(graphs, options), options);
+  const SlicedGraph* const least = LeastSliced(graphs, options, floor);
+  return least ? PlanSliced(graphs, *least, options) : whole;
+}
+
+Result<SizedPlan> PlanTrain(const SolverGraphs& graphs, const PlacementOptions& options) {
+  const Result<SizedPlan> whole = PlanWhole(graphs, options);
+  if (whole.status().code != layrub::Code::kDoesNotFit || !MaySlice(options)) return whole;
+  return PlanSlices(graphs, options, whole);
 }
 
 /// Plans for nets that only run forward, without a budget.
@@ -161,6 +226,9 @@ Status WithOthers(Status status, const layrub::Budget& budget) {
 Status ApplyOptions(const PlacementOptions& options, SolverGraphs* graphs) {
   Status status = ApplyOptions(options, &graphs->train);
   if (status.ok() && graphs->updating) status = ApplyOptions(options, &*graphs->updating);
+  for (SlicedGraph& sliced : graphs->sliced) {
+    if (status.ok()) status = ApplyOptions(options, &sliced.train);
+  }
   for (std::vector<Graph>* tests : {&graphs->tests, &graphs->feeding_tests}) {
     for (Graph& test : *tests) {
       if (status.ok()) status = ApplyOptions(options, &test);
@@ -169,15 +237,28 @@ Status ApplyOptions(const PlacementOptions& options, SolverGraphs* graphs) {
   return status;
 }
 
+bool MaySlice(const PlacementOptions& options) {
+  return options.may_slice && !options.plan && layrub::KeepsWhatFits(options.strategy) &&
+         layrub::UsesBudget(options.strategy);
+}
+
+const Graph& SolverGraphs::of(const SizedPlan& plan) const {
+  for (const SlicedGraph& one : sliced) {
+    if (one.slicing == plan.slicing) return one.train;
+  }
+  return plan.transient_gradients ? updating.value() : train;
+}
+
 const Graph& SmallestGraph(const SolverGraphs& graphs, const PlacementOptions& options) {
   return MayUpdateWithinBackward(graphs, options) ? *graphs.updating : graphs.train;
 }
 
 int64_t LeastBytes(const SolverGraphs& graphs, const PlacementOptions& options) {
-  const Graph& graph = SmallestGraph(graphs, options);
   PlacementOptions allowed = options;
   KeepSharedState(graphs, &allowed);
-  return allowed.budget.offload_state ? layrub::StateFloorBytes(graph) : layrub::FloorBytes(graph);
+  const int64_t floor = FloorOf(SmallestGraph(graphs, options), allowed);
+  const SlicedGraph* const sliced = LeastSliced(graphs, allowed, floor);
+  return sliced ? FloorOf(sliced->train, allowed) : floor;
 }
 
 Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions options) {
@@ -213,12 +294,19 @@ Result<SolverPlans> SmallestPlans(const SolverGraphs& graphs, PlacementOptions o
   options.budget.device = 0;
   options.plan.reset();
   const bool transient = MayUpdateWithinBackward(graphs, options);
-  const Graph& graph = transient ? *graphs.updating : graphs.train;
-  Result<SizedPlan> train =
-      Sized(graph, layrub::MakePlanOfAnySize(graph, options.machine, options.budget,
-                                             options.strategy, options.padding));
+  const auto smallest = [&](const Graph& graph) {
+    return layrub::MakePlanOfAnySize(graph, options.machine, options.budget, options.strategy,
+                                     options.padding);
+  };
+  const Graph& graph = SmallestGraph(graphs, options);
+  Result<SizedPlan> train = Sized(graph, smallest(graph));
   if (!train.ok()) return train.status();
   train.value().transient_gradients = transient;
+  const int64_t bytes = train.value().plan->device_bytes;
+  if (const SlicedGraph* const least = LeastSliced(graphs, options, bytes)) {
+    const Result<SizedPlan> sliced = PlanSliced(graphs, *least, smallest(least->train));
+    if (sliced.ok() && sliced.value().plan->device_bytes < bytes) train = sliced;
+  }
   const Result<SizedPlans> tests = PlanTests(graphs, options, train.value(), "liveness");
   if (!tests.ok()) return tests.status();
   return Combine(train.value(), tests.value(), 0);

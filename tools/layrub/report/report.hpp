@@ -38,7 +38,7 @@ struct ReportInput {
   std::string verdict = {};        ///< a sentence, shown below the title
   bool fits = true;                ///< the plan is within the budget
   int64_t keep_bytes = 0;          ///< device bytes of strategy keep, as in Caffe
-  int64_t floor_bytes = 0;         ///< no plan with weights and history on the device takes less
+  int64_t floor_bytes = 0;         ///< the least if weights and history stay and layers run whole
   int64_t state_floor_bytes = 0;   ///< no plan takes less
   std::optional<double> keep_seconds = {};
   layrub::Timeline predicted = {};

@@ -172,6 +172,22 @@ std::vector<Algorithm> ConvolutionAlgorithms(const DeviceContext& context, const
 }
 
 template <typename Dtype>
+int ItemsOfExactSlices(const DeviceContext& context, const Convolution& conv,
+                       const std::vector<ConvolutionPass>& passes) {
+  const auto sums = [](ConvolutionPass pass) { return pass == ConvolutionPass::kBackwardWeights; };
+  int items = 1;
+  for (const ConvolutionPass pass : passes) {
+#ifdef USE_CUDNN
+    if (!CudnnChoices<Dtype>(context, conv, {pass}).empty()) return 0;
+#endif
+    const std::string name = OneAlgorithm<Dtype>(context, conv, pass).name;
+    if (name == kDepthwise && sums(pass)) return 0;
+    if (name == kOneDnn) items = OneDnnImages(conv);
+  }
+  return items;
+}
+
+template <typename Dtype>
 ConvolutionBlocks BlocksOf(const DeviceContext& context, const Convolution& conv,
                            const std::vector<ConvolutionPass>& passes) {
   if (context.gpu || IsDepthwise(conv) || conv.Pointwise()) return {};
@@ -301,6 +317,8 @@ void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution&
 }
 
 #define LAYRUB_INSTANTIATE_CONV(Dtype)                                                             \
+  template int ItemsOfExactSlices<Dtype>(const DeviceContext&, const Convolution&,                 \
+                                         const std::vector<ConvolutionPass>&);                     \
   template ConvolutionBlocks BlocksOf<Dtype>(const DeviceContext&, const Convolution&,             \
                                              const std::vector<ConvolutionPass>&);                 \
   template std::vector<Algorithm> ConvolutionAlgorithms<Dtype>(                                    \

@@ -44,6 +44,12 @@ template <typename Dtype>
 std::vector<Algorithm> ConvolutionAlgorithms(const DeviceContext& context, const Convolution& conv,
                                              const std::vector<ConvolutionPass>& passes);
 
+/// Returns how many images a slice of the batch must have, or a multiple of that, for the bits of
+/// the whole batch: MemoryTraits::exact_items of a layer that runs `passes`.
+template <typename Dtype>
+int ItemsOfExactSlices(const DeviceContext& context, const Convolution& conv,
+                       const std::vector<ConvolutionPass>& passes);
+
 /// Which blocked layouts (Blob::channel_block) some passes accept for x and y, independently.
 struct ConvolutionBlocks {
   int size = 0;  ///< block size that they want: 8 or 16; 1: any; 0: plain arrays only

@@ -13,6 +13,7 @@ namespace {
 struct Library {
   decltype(&layrub_onednn_convolution_bytes) bytes;
   decltype(&layrub_onednn_preferred_block) preferred_block;
+  decltype(&layrub_onednn_images) images;
   decltype(&layrub_onednn_convolution) run;
 };
 
@@ -20,6 +21,7 @@ const Library& TheLibrary() {
   static const Library library = {
       OneDnnFunction<decltype(layrub_onednn_convolution_bytes)>("layrub_onednn_convolution_bytes"),
       OneDnnFunction<decltype(layrub_onednn_preferred_block)>("layrub_onednn_preferred_block"),
+      OneDnnFunction<decltype(layrub_onednn_images)>("layrub_onednn_images"),
       OneDnnFunction<decltype(layrub_onednn_convolution)>("layrub_onednn_convolution")};
   return library;
 }
@@ -62,6 +64,8 @@ std::optional<int64_t> OneDnnBytes(const Convolution& conv, ConvolutionPass pass
 int OneDnnPreferredBlock(const Convolution& conv, ConvolutionPass pass) {
   return IsAsked(conv, pass) ? TheLibrary().preferred_block(conv, pass, BlasThreads()) : 0;
 }
+
+int OneDnnImages(const Convolution& conv) { return TheLibrary().images(conv); }
 
 void OneDnnRun(const Convolution& conv, ConvolutionPass pass, void* workspace, const float* a,
                const float* b, const Accumulator<float>& out) {

@@ -23,6 +23,10 @@ std::optional<int64_t> OneDnnBytes(const Convolution& conv, ConvolutionPass pass
 /// wants another layout.
 int OneDnnPreferredBlock(const Convolution& conv, ConvolutionPass pass);
 
+/// The number of images that oneDNN computes at a time. It sums gradients of weights over them in
+/// an order of its own.
+int OneDnnImages(const Convolution& conv);
+
 /// Runs `pass` on BlasThreads() threads. OneDnnBytes must not have returned nothing; `workspace`
 /// has that many bytes. With many threads it may allocate extra memory to sum gradients of weights.
 /// Operands are in the order of the functions in conv.hpp. Gives the same bits each time for the

@@ -16,10 +16,17 @@ void BiasForward(const DeviceContext& context, const ChannelShape& shape, const 
 template <typename Dtype>
 void BiasGradient(const DeviceContext& context, const ChannelShape& shape, const Dtype* dy,
                   const Accumulator<Dtype>& dbias) {
-  const Accumulator<Dtype> to = dbias;
-  ReduceChannels<Dtype>(
-      context, shape, [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i]; },
-      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { to.Add(channel, sum); });
+  const auto add = [&](const ChannelShape& items, const Dtype* given, bool further) {
+    const Accumulator<Dtype> to{dbias.sum, dbias.add || further};
+    ReduceChannels<Dtype>(
+        context, items, [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return given[i]; },
+        [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { to.Add(channel, sum); });
+  };
+  if (context.launch || shape.outer == 0) return add(shape, dy, false);
+  // Item after item, so that slices of the batch give the same bits.
+  ChannelShape item = shape;
+  item.outer = 1;
+  for (int64_t i = 0; i < shape.outer; ++i) add(item, dy + i * item.count(), i > 0);
 }
 
 #define LAYRUB_INSTANTIATE_BIAS(Dtype)                                                             \

@@ -134,6 +134,8 @@ int64_t layrub_onednn_convolution_bytes(const Convolution& conv, ConvolutionPass
   return -1;
 }
 
+int layrub_onednn_images(const Convolution& conv) { return caffe::kernels::ImagesOfPiece(conv); }
+
 const char* layrub_onednn_convolution(const Convolution& conv, ConvolutionPass pass, int threads,
                                       void* workspace, const float* a, const float* b, float* out,
                                       bool add) try {

@@ -11,6 +11,8 @@
 /// OneDnnPreferredBlock for `threads` threads.
 extern "C" int layrub_onednn_preferred_block(const caffe::kernels::Convolution& conv,
                                              caffe::kernels::ConvolutionPass pass, int threads);
+/// OneDnnImages.
+extern "C" int layrub_onednn_images(const caffe::kernels::Convolution& conv);
 /// OneDnnBytes for `threads` threads; -1: none.
 extern "C" int64_t layrub_onednn_convolution_bytes(const caffe::kernels::Convolution& conv,
                                                    caffe::kernels::ConvolutionPass pass,

@@ -79,16 +79,6 @@ int64_t WeightValues(const Convolution& conv) {
          RoundUp(conv.num_output / conv.group, kBlock) * conv.window.KernelSize();
 }
 
-/// Images per piece: the largest divisor of all images that fits in kPieceBytes, at least 1. The
-/// same if nothing is copied: gradients of weights are summed piece by piece, and their bits should
-/// not depend on the layout.
-int ImagesOfPiece(const Convolution& conv) {
-  const int64_t bytes = (ValuesOfX(conv) + ValuesOfY(conv)) * int64_t{sizeof(float)};
-  int images = conv.images;
-  while (images > 1 && (conv.images % images != 0 || images * bytes > kPieceBytes)) --images;
-  return images;
-}
-
 /// Maximum bytes for the copies of a piece and of the weights. Operands that are already in blocks
 /// need none. Which operands are copied, the size of their blocks and the memory that threads need
 /// depend on the processor, but plans should not.
@@ -248,6 +238,13 @@ bool CanDescribe(const Convolution& conv) {
 }
 
 }  // namespace
+
+int ImagesOfPiece(const Convolution& conv) {
+  const int64_t bytes = (ValuesOfX(conv) + ValuesOfY(conv)) * int64_t{sizeof(float)};
+  int images = conv.images;
+  while (images > 1 && (conv.images % images != 0 || images * bytes > kPieceBytes)) --images;
+  return images;
+}
 
 std::unique_ptr<Kernel> MakeKernel(const Convolution& conv, Pass pass) {
   if (!CanDescribe(conv)) return nullptr;

@@ -52,6 +52,11 @@ struct Kernel {
   int64_t workspace_bytes() const { return static_cast<int64_t>(scratchpad.get_size()); }
 };
 
+/// Images per piece: the largest divisor of all images that fits in kPieceBytes, at least 1. The
+/// same if nothing is copied: gradients of weights are summed piece by piece, and their bits should
+/// not depend on the layout.
+int ImagesOfPiece(const Convolution& conv);
+
 /// Makes the kernel for the caller's current number of OpenMP threads. Returns null if oneDNN has
 /// no kernel optimized for this processor.
 std::unique_ptr<Kernel> MakeKernel(const Convolution& conv, ConvolutionPass pass);

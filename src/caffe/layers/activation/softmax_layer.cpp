@@ -33,6 +33,7 @@ MemoryTraits SoftmaxLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const kernels::ScoreShape shape = kernels::ScoresAlong(*bottom[0], softmax_axis_);
   MemoryTraits traits = TraitsFromOutput(shape.count() * int64_t{sizeof(Dtype)}, propagate_down[0]);
   traits.capturable = true;
+  traits.sliceable = softmax_axis_ > 0;
   traits.forward.algorithms = kernels::SoftmaxEngines<Dtype>(context, shape, false);
   if (!propagate_down[0]) return traits;
   const vector<Algorithm> engines = kernels::SoftmaxEngines<Dtype>(context, shape, true);

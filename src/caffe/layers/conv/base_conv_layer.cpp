@@ -156,6 +156,7 @@ MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
       std::find(propagate_down.begin(), propagate_down.end(), true) != propagate_down.end();
   MemoryTraits traits;
   traits.declared = traits.capturable = true;
+  traits.sliceable = channel_axis_ == 1;
   OperandVariant& forward = traits.forward;
   OperandVariant backward;
   forward.tf32 = backward.tf32 = RoundsToTf32<Dtype>(Tf32::kConvolutions);
@@ -188,6 +189,12 @@ MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
   if (weights) passes.push_back(Pass::kBackwardWeights);
   if (data) passes.push_back(reversed_ ? Pass::kForward : Pass::kBackwardData);
   backward.algorithms = kernels::ConvolutionAlgorithms<Dtype>(context, conv, passes);
+  if (bottom.size() == 1) {
+    passes.push_back(reversed_ ? Pass::kBackwardData : Pass::kForward);
+    traits.exact_items = kernels::ItemsOfExactSlices<Dtype>(context, conv, passes);
+  } else {
+    traits.exact_items = 0;  // gradients of weights are summed over one bottom after the other
+  }
   traits.backward.push_back(backward);
   return traits;
 }

@@ -132,7 +132,7 @@ MemoryTraits EltwiseLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   MemoryTraits traits;
   traits.declared = true;
   traits.inherited = IsDerived(*this);
-  traits.capturable = traits.takes_blocks = true;
+  traits.capturable = traits.takes_blocks = traits.sliceable = true;
   if (op_ == EltwiseParameter_EltwiseOp_MAX) traits.saved = {{"index", bottom[0]->count()}};
   if (has_relu_) traits.saved = {{"mask", kernels::PackedBytes(bottom[0]->count(), 1)}};
   for (size_t i = 0; i < bottom.size(); ++i) traits.forward.reads.push_back(BottomData(i));

@@ -66,7 +66,7 @@ void InnerProductLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
 }
 
 template <typename Dtype>
-MemoryTraits InnerProductLayer<Dtype>::Traits(const vector<Blob<Dtype>*>&,
+MemoryTraits InnerProductLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                               const vector<Blob<Dtype>*>&,
                                               const vector<bool>& propagate_down) const {
   const bool weights = this->param_propagate_down(kInnerProductWeights);
@@ -76,6 +76,8 @@ MemoryTraits InnerProductLayer<Dtype>::Traits(const vector<Blob<Dtype>*>&,
   traits.declared = true;
   traits.inherited = IsDerived(*this);
   traits.capturable = true;
+  traits.sliceable = M_ == bottom[0]->shape(0);
+  traits.exact_items = 0;  // gradients of weights are sums within one product of matrices
   traits.forward.name = "product";
   traits.forward.reads = {BottomData(0), ParamData(kInnerProductWeights)};
   if (bias_term_) traits.forward.reads.push_back(ParamData(kInnerProductBias));

@@ -28,7 +28,7 @@ MemoryTraits PowerLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                        const vector<bool>& propagate_down) const {
   const kernels::PowerFunction<Dtype> function = Function();
   MemoryTraits traits;
-  traits.declared = true;
+  traits.declared = traits.sliceable = true;
   traits.inherited = IsDerived(*this);
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};

@@ -70,7 +70,7 @@ MemoryTraits LRNLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   MemoryTraits traits;
   traits.declared = true;
   traits.inherited = IsDerived(*this);
-  traits.capturable = true;
+  traits.capturable = traits.sliceable = true;
   traits.saved = {{"x", value * n}};
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};

@@ -131,7 +131,7 @@ MemoryTraits PoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const bool expected = stochastic && this->phase_ == TEST;
   const bool has_index = !average && !expected;
   traits.inherited = IsDerived(*this);
-  traits.capturable = !stochastic;
+  traits.capturable = traits.sliceable = !stochastic;
   traits.takes_blocks = traits.capturable && top.size() == 1;
   traits.forward.name = average      ? "average"
                         : expected   ? "expected"

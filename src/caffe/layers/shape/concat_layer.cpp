@@ -63,6 +63,7 @@ MemoryTraits ConcatLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.capturable = true;
   // Whole blocks of channels, or whole items, are joined.
   traits.takes_blocks = concat_axis_ <= 1;
+  traits.sliceable = concat_axis_ > 0;
   if (bottom.size() == 1) {
     traits.data_views = {{0, 0}};
     if (propagate_down[0]) traits.diff_views = {{0, 0}};

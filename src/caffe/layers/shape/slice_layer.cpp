@@ -66,6 +66,7 @@ MemoryTraits SliceLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
   traits.capturable = true;
   // Whole blocks of channels, or whole items, are cut.
   traits.takes_blocks = slice_axis_ <= 1;
+  traits.sliceable = slice_axis_ > 0;
   if (top.size() == 1) {
     traits.data_views = {{0, 0}};
     if (propagate_down[0]) traits.diff_views = {{0, 0}};

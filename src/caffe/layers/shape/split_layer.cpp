@@ -24,7 +24,7 @@ MemoryTraits SplitLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
   MemoryTraits traits;
   traits.declared = true;
   traits.inherited = IsDerived(*this);
-  traits.capturable = traits.takes_blocks = true;
+  traits.capturable = traits.takes_blocks = traits.sliceable = true;
   OperandVariant backward;
   for (int i = 0; i < static_cast<int>(top.size()); ++i) {
     traits.data_views.push_back({i, 0});

@@ -19,12 +19,14 @@ void ViewLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
 }
 
 template <typename Dtype>
-MemoryTraits ViewLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
-                                      const vector<Blob<Dtype>*>& /*top*/,
+MemoryTraits ViewLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
+                                      const vector<Blob<Dtype>*>& top,
                                       const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
   traits.inherited = IsDerivedFrom<FlattenLayer, ReshapeLayer>(*this);
+  traits.sliceable =
+      dynamic_cast<const FlattenLayer<Dtype>*>(this) && top[0]->shape(0) == bottom[0]->shape(0);
   traits.data_views = {{0, 0}};
   if (propagate_down[0]) traits.diff_views = {{0, 0}};
   return traits;

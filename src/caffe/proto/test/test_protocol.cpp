@@ -167,7 +167,7 @@ TEST(Protocol, HasPlacementInNetAndSolver) {
   for (int i = 0; i < placement.field_count(); ++i) names.push_back(placement.field(i)->name());
   EXPECT_EQ(names, (std::vector<std::string>{"strategy", "device_memory", "host_memory", "keep",
                                              "deterministic", "spill_file", "offload_state",
-                                             "keep_gradients", "spill_memory"}));
+                                             "keep_gradients", "spill_memory", "slices"}));
   EXPECT_EQ(caffe::NetParameter::kPlacementFieldNumber, 7171);
   EXPECT_EQ(caffe::SolverParameter::kPlacementFieldNumber, 7171);
 }

@@ -1,0 +1,357 @@
+// Layers that run for a part of the batch at a time: the same bits as for the whole batch, in less
+// memory.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "caffe/net/test/tight_training.hpp"
+#include "caffe/solver_plans.hpp"
+
+namespace caffe {
+namespace {
+
+constexpr int kIterations = 3;
+
+string Layer(const string& name, const string& type, const string& bottoms, const string& tops,
+             const string& more = "") {
+  string text = "layer { name: '" + name + "' type: '" + type + "' ";
+  const auto add = [&](const string& field, const string& names) {
+    for (size_t begin = 0; begin < names.size();) {
+      const size_t end = std::min(names.find(' ', begin), names.size());
+      text += field + ": '" + names.substr(begin, end - begin) + "' ";
+      begin = end + 1;
+    }
+  };
+  add("bottom", bottoms);
+  add("top", tops);
+  return text + more + " }\n";
+}
+
+string Convolved(const string& name, const string& bottom, const string& top,
+                 const string& more = "num_output: 8 kernel_size: 3 pad: 1",
+                 const string& type = "Convolution") {
+  return Layer(name, type, bottom, top,
+               "convolution_param { " + more +
+                   " weight_filler { type: 'xavier' } bias_filler { type: 'uniform' } }");
+}
+
+/// A net of `items` images in which `layers` make 'features' of 'image'.
+NetParameter NetOf(const string& layers, int items = 8) {
+  const string shape = "shape { dim: " + std::to_string(items);
+  const string text =
+      Layer("data", "DummyData", "", "image label",
+            "dummy_data_param { " + shape + " dim: 3 dim: 16 dim: 16 } " + shape +
+                " } data_filler { type: 'gaussian' } data_filler { type: 'constant' value: 1 } }") +
+      layers +
+      Layer("pool", "Pooling", "features", "pooled",
+            "pooling_param { pool: AVE kernel_size: 8 stride: 8 }") +
+      Layer("score", "InnerProduct", "pooled", "score",
+            "inner_product_param { num_output: 3 weight_filler { type: 'xavier' } }") +
+      Layer("loss", "SoftmaxWithLoss", "score label", "loss");
+  return WithOwnKernels(ParseNet(text));
+}
+
+/// Nets by name; in each, the layers of its name are sliced.
+std::map<string, string> Nets() {
+  const string conv = Convolved("conv1", "image", "conv1");
+  return {
+      {"convolutions",
+       conv + Layer("relu", "ReLU", "conv1", "conv1") + Convolved("conv2", "conv1", "features")},
+      {"branches", conv + Convolved("a", "conv1", "a") + Convolved("b", "conv1", "b") +
+                       Layer("concat", "Concat", "a b", "both") +
+                       Layer("cut", "Slice", "both", "c d") +
+                       Layer("sum", "Eltwise", "c d", "features")},
+      {"maximum",
+       conv + Convolved("conv2", "conv1", "conv2") +
+           Layer("max", "Eltwise", "conv1 conv2", "features", "eltwise_param { operation: MAX }")},
+      {"norm", conv + Layer("norm", "LRN", "conv1", "norm", "lrn_param { local_size: 3 }") +
+                   Layer("within", "LRN", "norm", "features",
+                         "lrn_param { norm_region: WITHIN_CHANNEL local_size: 3 }")},
+      {"pooling", conv +
+                      Layer("pool1", "Pooling", "conv1", "pool1",
+                            "pooling_param { pool: MAX kernel_size: 3 stride: 1 pad: 1 }") +
+                      Layer("pool2", "Pooling", "pool1", "features",
+                            "pooling_param { pool: AVE kernel_size: 3 stride: 1 pad: 1 }")},
+      {"activations",
+       conv + Layer("elu", "ELU", "conv1", "elu") + Layer("sigmoid", "Sigmoid", "elu", "sigmoid") +
+           Layer("power", "Power", "sigmoid", "power", "power_param { power: 2 }") +
+           Layer("tanh", "TanH", "power", "tanh") + Layer("soft", "Softmax", "tanh", "features")},
+      {"groups",
+       Convolved("conv1", "image", "conv1", "num_output: 6 group: 3 kernel_size: 3 pad: 1") +
+           Convolved("point", "conv1", "point", "num_output: 8 kernel_size: 1") +
+           Convolved("up", "point", "features", "num_output: 4 kernel_size: 2 stride: 2",
+                     "Deconvolution")},
+      {"two losses", conv + Layer("relu", "ReLU", "conv1", "conv1") +
+                         Convolved("conv2", "conv1", "features") +
+                         Layer("aside", "Pooling", "conv1", "aside",
+                               "pooling_param { pool: AVE global_pooling: true }") +
+                         Layer("second", "InnerProduct", "aside", "second",
+                               "inner_product_param { num_output: 2 weight_filler { type: 'xavier' "
+                               "} }") +
+                         Layer("loss2", "SoftmaxWithLoss", "second label", "loss2")},
+  };
+}
+
+std::vector<string> Names() {
+  std::vector<string> names;
+  for (const auto& net : Nets()) names.push_back(net.first);
+  return names;
+}
+
+struct SlicedSolver : OpenSolver {
+  using OpenSolver::OpenSolver;
+  using OpenSolver::ParameterHistory;
+};
+
+std::vector<Slicing> SlicingsOf(const NetParameter& net, bool rounds = false) {
+  return Net<float>(net).Slicings({}, rounds);
+}
+
+std::vector<float> Unplanned(const NetParameter& net) {
+  OpenSolver solver(SolverFor(net));
+  return TrainUnplanned(&solver, kIterations);
+}
+
+/// Trains the net under a plan of `strategy` in these slices, without a budget.
+std::vector<float> Sliced(const NetParameter& net, const string& strategy, const Slicing& slicing) {
+  SlicedSolver solver(SolverFor(net));
+  PlacementOptions options;
+  options.strategy = strategy;
+  options.slicing = slicing;
+  options.executor.poison = true;
+  const layrub::Status status = solver.net()->Place(options, solver.ParameterHistory());
+  EXPECT_TRUE(status.ok()) << status.message;
+  EXPECT_EQ(solver.net()->planned()->slices(), slicing.parts);
+  for (int i = 0; i < kIterations; ++i) {
+    solver.net()->ClearParamDiffs();
+    solver.net()->ForwardBackward();
+    solver.ApplyUpdate();
+  }
+  EXPECT_TRUE(solver.net()->planned()->executor().SentinelsIntact());
+  return TrainedState(&solver);
+}
+
+class SlicedNet : public ::testing::TestWithParam<std::tuple<string, string>> {};
+
+TEST_P(SlicedNet, TrainsToTheBitsOfTheWholeBatch) {
+  const auto& [name, strategy] = GetParam();
+  const NetParameter net = NetOf(Nets().at(name));
+  const std::vector<float> whole = Unplanned(net);
+  ASSERT_TRUE(AllFinite(whole));
+  const std::vector<Slicing> slicings = SlicingsOf(net);
+  ASSERT_FALSE(slicings.empty());
+  for (const Slicing& slicing : slicings)
+    EXPECT_TRUE(SameBits(Sliced(net, strategy, slicing), whole)) << slicing.parts;
+}
+
+string NameOf(const ::testing::TestParamInfo<SlicedNet::ParamType>& info) {
+  string name = std::get<0>(info.param) + "_" + std::get<1>(info.param);
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryNet, SlicedNet,
+                         ::testing::Combine(::testing::ValuesIn(Names()),
+                                            ::testing::Values("keep", "hybrid", "superneurons")),
+                         NameOf);
+
+/// Trains within the smallest budget of "auto", and returns the trained state and that budget.
+struct Tight {
+  explicit Tight(SolverParameter param) {
+    {
+      OpenSolver free(param);
+      PlacementOptions options;
+      const auto graphs = free.MemoryGraphs(options);
+      CHECK(graphs.ok()) << graphs.status().message;
+      bytes = SmallestPlans(graphs.value(), options).value().device_bytes;
+    }
+    param.mutable_placement()->set_device_memory(BudgetFor(bytes));
+    OpenSolver solver(param);
+    solver.mutable_placement_extra()->executor.poison = true;
+    solver.Step(kIterations);
+    const PlannedNet<float>& planned = *solver.net()->planned();
+    slices = planned.slices();
+    EXPECT_LE(planned.plan().device_bytes, bytes);
+    EXPECT_TRUE(planned.executor().SentinelsIntact());
+    state = TrainedState(&solver);
+  }
+  int64_t bytes = 0;
+  int slices = 1;
+  std::vector<float> state;
+};
+
+TEST(Slices, AreTakenWhereNothingElseFits) {
+  const NetParameter net = NetOf(Nets().at("convolutions"));
+  const Tight sliced(SolverFor(net, "auto"));
+  SolverParameter param = SolverFor(net, "auto");
+  param.mutable_placement()->set_slices(false);
+  OpenSolver whole(param);
+  const auto options = ToOptions(param.placement()).value();
+  const auto graphs = whole.MemoryGraphs(options);
+  ASSERT_TRUE(graphs.ok());
+  const int64_t bytes = SmallestPlans(graphs.value(), options).value().device_bytes;
+  EXPECT_GT(sliced.slices, 1);
+  EXPECT_LT(sliced.bytes, 0.6 * bytes);
+  EXPECT_TRUE(SameBits(sliced.state, Unplanned(net)));
+
+  // With that budget nothing fits without them; with a larger one they are not used.
+  param.mutable_placement()->set_device_memory(BudgetFor(sliced.bytes));
+  EXPECT_EQ(OpenSolver(param).Place().code, layrub::Code::kDoesNotFit);
+  param.mutable_placement()->clear_slices();
+  param.mutable_placement()->set_device_memory(BudgetFor(bytes));
+  OpenSolver ample(param);
+  ASSERT_TRUE(ample.Place().ok());
+  EXPECT_EQ(ample.net()->planned()->slices(), 1);
+}
+
+TEST(Slices, RoundSumsOnlyIfTheUserAllowsIt) {
+  const string text =
+      Convolved("conv1", "image", "conv1") + Layer("flat", "Flatten", "conv1", "flat") +
+      Layer("ip", "InnerProduct", "flat", "ip",
+            "inner_product_param { num_output: 4 weight_filler { type: 'xavier' } }") +
+      Layer("shape", "Reshape", "ip", "features",
+            "reshape_param { shape { dim: 0 dim: 1 dim: 2 "
+            "dim: 2 } }");
+  NetParameter net = NetOf(text, 64);
+  net.mutable_layer(net.layer_size() - 3)->mutable_pooling_param()->set_kernel_size(2);
+  const auto parts = [&](bool rounds) {
+    const std::vector<Slicing> slicings = SlicingsOf(net, rounds);
+    return slicings.empty() ? 1 : slicings.back().parts;
+  };
+  EXPECT_GT(parts(true), parts(false));
+  const std::vector<float> whole = Unplanned(net);
+  const std::vector<float> rounded = Sliced(net, "keep", {parts(true), true});
+  ASSERT_EQ(rounded.size(), whole.size());
+  EXPECT_FALSE(SameBits(rounded, whole));
+  for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(rounded[i], whole[i], 1e-5) << i;
+}
+
+TEST(Slices, OfOneDnnKeepTheBits) {
+  string text = Nets().at("convolutions");
+  NetParameter net = NetOf(text, 32);
+  for (LayerParameter& layer : *net.mutable_layer()) {
+    if (layer.has_convolution_param()) {
+      layer.mutable_convolution_param()->clear_engine();
+      layer.mutable_convolution_param()->set_num_output(64);
+    }
+    for (BlobShape& shape : *layer.mutable_dummy_data_param()->mutable_shape()) {
+      for (int i = 2; i < shape.dim_size(); ++i) shape.set_dim(i, 32);
+    }
+    if (layer.type() != "DummyData") layer.clear_dummy_data_param();
+  }
+  const std::vector<float> whole = Unplanned(net);
+  const std::vector<Slicing> slicings = SlicingsOf(net);
+  ASSERT_FALSE(slicings.empty());
+  for (const Slicing& slicing : slicings)
+    EXPECT_TRUE(SameBits(Sliced(net, "hybrid", slicing), whole)) << slicing.parts;
+}
+
+TEST(Slices, LeaveBatchNormalizationWhole) {
+  const string norm = Layer("norm", "BatchNorm", "conv2", "features");
+  const NetParameter net =
+      NetOf(Convolved("conv1", "image", "conv1",
+                      "num_output: 32 kernel_size: 3 "
+                      "pad: 1") +
+            Convolved("conv2", "conv1", "conv2", "num_output: 2 kernel_size: 1") + norm);
+  const std::vector<Slicing> slicings = SlicingsOf(net);
+  ASSERT_FALSE(slicings.empty());
+  const layrub::Graph graph = Net<float>(net).MemoryGraph(1, {}, {}, false, false, slicings.back());
+  const auto count = [&](const string& begin) {
+    return std::count_if(graph.ops.begin(), graph.ops.end(), [&](const layrub::Op& op) {
+      return op.name.rfind(begin, 0) == 0 && op.pass == layrub::Pass::kForward;
+    });
+  };
+  EXPECT_EQ(count("norm"), 1);
+  EXPECT_EQ(count("conv1/"), slicings.back().parts);
+  EXPECT_TRUE(SameBits(Sliced(net, "hybrid", slicings.back()), Unplanned(net)));
+}
+
+TEST(Slices, KeepTheValuesThatUsersWant) {
+  const NetParameter param = NetOf(Nets().at("convolutions"));
+  const std::vector<Slicing> slicings = SlicingsOf(param);
+  ASSERT_FALSE(slicings.empty());
+  const auto value = [&](PlacementOptions options) {
+    Net<float> net(param);
+    options.strategy = "hybrid";
+    CHECK(net.Place(options).ok());
+    net.Forward();
+    const Blob<float>& blob = *net.blob_by_name("conv1");
+    return std::vector<float>(blob.cpu_data(), blob.cpu_data() + blob.count());
+  };
+  PlacementOptions kept, sliced;
+  kept.keep = {"conv1"};
+  const std::vector<float> whole = value(kept);
+  kept.slicing = slicings.back();
+  Caffe::set_random_seed(1701);
+  EXPECT_EQ(value(kept).size(), whole.size());
+  sliced.slicing = slicings.back();
+  EXPECT_DEATH(value(sliced), "'conv1' cannot be read.*a part of the batch.*keep: \"conv1\"");
+}
+
+TEST(Slices, AreGivenUpWhenTheUserWatchesLayers) {
+  const NetParameter net = NetOf(Nets().at("convolutions"));
+  PlacementOptions options;
+  options.strategy = "hybrid";
+  options.slicing = SlicingsOf(net).back();
+  SlicedSolver solver(SolverFor(net));
+  ASSERT_TRUE(solver.net()->Place(options, solver.ParameterHistory()).ok());
+  struct Watch : Net<float>::Callback {
+    void run(int layer) override { seen.push_back(layer); }
+    std::vector<int> seen;
+  } watch;
+  const auto step = [&] {
+    solver.net()->ClearParamDiffs();
+    solver.net()->ForwardBackward();
+    solver.ApplyUpdate();
+  };
+  step();
+  EXPECT_GT(solver.net()->planned()->slices(), 1);
+  solver.net()->add_after_forward(&watch);
+  for (int i = 1; i < kIterations; ++i) step();
+  EXPECT_EQ(solver.net()->planned()->slices(), 1);
+  EXPECT_EQ(watch.seen.size(), (kIterations - 1) * solver.net()->layers().size());
+  EXPECT_TRUE(SameBits(TrainedState(&solver), Unplanned(net)));
+}
+
+TEST(Slices, FollowTheShapeOfTheBatch) {
+  NetParameter param = NetOf(Nets().at("convolutions"));
+  param.mutable_layer()->DeleteSubrange(0, 1);
+  *param.add_layer() = ParseNet(Layer("in", "Input", "", "image label",
+                                      "input_param { shape { dim: 8 dim: 3 dim: 16 dim: 16 } shape "
+                                      "{ dim: 8 } }"))
+                           .layer(0);
+  std::rotate(param.mutable_layer()->pointer_begin(), param.mutable_layer()->pointer_end() - 1,
+              param.mutable_layer()->pointer_end());
+  const auto train = [&](bool planned) {
+    SlicedSolver solver(SolverFor(param));
+    Net<float>& net = *solver.net();
+    if (planned) {
+      PlacementOptions options;
+      options.strategy = "hybrid";
+      options.slicing = {8, false};
+      EXPECT_TRUE(net.Place(options, solver.ParameterHistory()).ok());
+    }
+    for (const int items : {8, 16, 5}) {
+      Blob<float>& image = *net.blob_by_name("image");
+      Blob<float>& label = *net.blob_by_name("label");
+      image.Reshape(items, 3, 16, 16);
+      label.Reshape({items});
+      for (int i = 0; i < image.count(); ++i)
+        image.mutable_cpu_data()[i] = static_cast<float>(i % 17) / 17 - 0.5f;
+      for (int i = 0; i < items; ++i) label.mutable_cpu_data()[i] = static_cast<float>(i % 3);
+      net.ClearParamDiffs();
+      net.ForwardBackward();
+      if (planned) {
+        EXPECT_EQ(net.planned()->slices(), items % 8 == 0 ? 8 : 1);
+      }
+      solver.ApplyUpdate();
+    }
+    return TrainedState(&solver);
+  };
+  EXPECT_TRUE(SameBits(train(true), train(false)));
+}
+
+}  // namespace
+}  // namespace caffe

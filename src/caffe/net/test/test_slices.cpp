@@ -2,6 +2,7 @@
 // memory.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -53,7 +54,21 @@ NetParameter NetOf(const string& layers, int items = 8) {
   return WithOwnKernels(ParseNet(text));
 }
 
-/// Nets by name; in each, the layers of its name are sliced.
+/// Layers of these types, one after the other, from 'conv1' to 'features'.
+string Chain(const std::vector<string>& types) {
+  const std::map<string, string> settings = {{"Power", "power_param { power: 2 }"},
+                                             {"Clip", "clip_param { min: -1 max: 1 }"}};
+  string text, bottom = "conv1";
+  for (const string& type : types) {
+    const string top = &type == &types.back() ? "features" : "to_" + type;
+    const auto set = settings.find(type);
+    text += Layer("by_" + type, type, bottom, top, set == settings.end() ? "" : set->second);
+    bottom = top;
+  }
+  return text;
+}
+
+/// Layers that make 'features', by a name for the net.
 std::map<string, string> Nets() {
   const string conv = Convolved("conv1", "image", "conv1");
   return {
@@ -74,13 +89,12 @@ std::map<string, string> Nets() {
                             "pooling_param { pool: MAX kernel_size: 3 stride: 1 pad: 1 }") +
                       Layer("pool2", "Pooling", "pool1", "features",
                             "pooling_param { pool: AVE kernel_size: 3 stride: 1 pad: 1 }")},
-      {"activations",
-       conv + Layer("elu", "ELU", "conv1", "elu") + Layer("sigmoid", "Sigmoid", "elu", "sigmoid") +
-           Layer("power", "Power", "sigmoid", "power", "power_param { power: 2 }") +
-           Layer("tanh", "TanH", "power", "tanh") + Layer("soft", "Softmax", "tanh", "features")},
+      {"activations", conv + Chain({"ELU", "Sigmoid", "Power", "TanH", "AbsVal", "BNLL", "Swish",
+                                    "Exp", "Log", "ReLU6", "Clip", "Softmax"})},
       {"groups",
-       Convolved("conv1", "image", "conv1", "num_output: 6 group: 3 kernel_size: 3 pad: 1") +
-           Convolved("point", "conv1", "point", "num_output: 8 kernel_size: 1") +
+       conv +
+           Convolved("halves", "conv1", "halves", "num_output: 8 group: 2 kernel_size: 3 pad: 1") +
+           Convolved("point", "halves", "point", "num_output: 8 kernel_size: 1") +
            Convolved("up", "point", "features", "num_output: 4 kernel_size: 2 stride: 2",
                      "Deconvolution")},
       {"two losses", conv + Layer("relu", "ReLU", "conv1", "conv1") +
@@ -105,8 +119,21 @@ struct SlicedSolver : OpenSolver {
   using OpenSolver::ParameterHistory;
 };
 
-std::vector<Slicing> SlicingsOf(const NetParameter& net, bool rounds = false) {
-  return Net<float>(net).Slicings({}, rounds);
+/// Whether slices of convolutions round here: on a GPU cuDNN may sum in another order.
+bool Rounds() { return Net<float>(NetOf(Nets().at("convolutions"))).Slicings({}, false).empty(); }
+
+/// Expects the same bits, or about the same values where slices round.
+void ExpectAsWhole(const std::vector<float>& sliced, const std::vector<float>& whole) {
+  if (!Rounds()) {
+    EXPECT_TRUE(SameBits(sliced, whole));
+    return;
+  }
+  ASSERT_EQ(sliced.size(), whole.size());
+  for (size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(sliced[i], whole[i], 1e-4) << i;
+}
+
+std::vector<Slicing> SlicingsOf(const NetParameter& net) {
+  return Net<float>(net).Slicings({}, Rounds());
 }
 
 std::vector<float> Unplanned(const NetParameter& net) {
@@ -142,8 +169,24 @@ TEST_P(SlicedNet, TrainsToTheBitsOfTheWholeBatch) {
   ASSERT_TRUE(AllFinite(whole));
   const std::vector<Slicing> slicings = SlicingsOf(net);
   ASSERT_FALSE(slicings.empty());
-  for (const Slicing& slicing : slicings)
-    EXPECT_TRUE(SameBits(Sliced(net, strategy, slicing), whole)) << slicing.parts;
+  for (const Slicing& slicing : slicings) ExpectAsWhole(Sliced(net, strategy, slicing), whole);
+}
+
+TEST(Slices, ReachOverAllLayersOfARange) {
+  if (Rounds())
+    GTEST_SKIP() << "workspaces of this device's libraries exceed the values of small nets";
+  for (const auto& [name, text] : Nets()) {
+    if (name == "two losses") continue;  // the second loss reads a large value
+    const Net<float> net(NetOf(text));
+    const Slicing slicing = net.Slicings({}, Rounds()).back();
+    std::set<string> sliced;
+    for (const layrub::Op& op : net.MemoryGraph(1, {}, {}, false, false, slicing).ops)
+      sliced.insert(op.name.substr(0, op.name.find("/1of")));
+    for (const string& layer : net.layer_names()) {
+      if (text.find("name: '" + layer + "'") == string::npos) continue;
+      EXPECT_EQ(sliced.count(layer), 1u) << name << ": " << layer;
+    }
+  }
 }
 
 string NameOf(const ::testing::TestParamInfo<SlicedNet::ParamType>& info) {
@@ -183,6 +226,8 @@ struct Tight {
 };
 
 TEST(Slices, AreTakenWhereNothingElseFits) {
+  if (Rounds())
+    GTEST_SKIP() << "workspaces of this device's libraries exceed the values of small nets";
   const NetParameter net = NetOf(Nets().at("convolutions"));
   const Tight sliced(SolverFor(net, "auto"));
   SolverParameter param = SolverFor(net, "auto");
@@ -194,7 +239,7 @@ TEST(Slices, AreTakenWhereNothingElseFits) {
   const int64_t bytes = SmallestPlans(graphs.value(), options).value().device_bytes;
   EXPECT_GT(sliced.slices, 1);
   EXPECT_LT(sliced.bytes, 0.6 * bytes);
-  EXPECT_TRUE(SameBits(sliced.state, Unplanned(net)));
+  ExpectAsWhole(sliced.state, Unplanned(net));
 
   // With that budget nothing fits without them; with a larger one they are not used.
   param.mutable_placement()->set_device_memory(BudgetFor(sliced.bytes));
@@ -217,7 +262,7 @@ TEST(Slices, RoundSumsOnlyIfTheUserAllowsIt) {
   NetParameter net = NetOf(text, 64);
   net.mutable_layer(net.layer_size() - 3)->mutable_pooling_param()->set_kernel_size(2);
   const auto parts = [&](bool rounds) {
-    const std::vector<Slicing> slicings = SlicingsOf(net, rounds);
+    const std::vector<Slicing> slicings = Net<float>(net).Slicings({}, rounds);
     return slicings.empty() ? 1 : slicings.back().parts;
   };
   EXPECT_GT(parts(true), parts(false));
@@ -244,11 +289,12 @@ TEST(Slices, OfOneDnnKeepTheBits) {
   const std::vector<float> whole = Unplanned(net);
   const std::vector<Slicing> slicings = SlicingsOf(net);
   ASSERT_FALSE(slicings.empty());
-  for (const Slicing& slicing : slicings)
-    EXPECT_TRUE(SameBits(Sliced(net, "hybrid", slicing), whole)) << slicing.parts;
+  for (const Slicing& slicing : slicings) ExpectAsWhole(Sliced(net, "hybrid", slicing), whole);
 }
 
 TEST(Slices, LeaveBatchNormalizationWhole) {
+  if (Rounds())
+    GTEST_SKIP() << "workspaces of this device's libraries exceed the values of small nets";
   const string norm = Layer("norm", "BatchNorm", "conv2", "features");
   const NetParameter net =
       NetOf(Convolved("conv1", "image", "conv1",
@@ -265,7 +311,7 @@ TEST(Slices, LeaveBatchNormalizationWhole) {
   };
   EXPECT_EQ(count("norm"), 1);
   EXPECT_EQ(count("conv1/"), slicings.back().parts);
-  EXPECT_TRUE(SameBits(Sliced(net, "hybrid", slicings.back()), Unplanned(net)));
+  ExpectAsWhole(Sliced(net, "hybrid", slicings.back()), Unplanned(net));
 }
 
 TEST(Slices, KeepTheValuesThatUsersWant) {
@@ -312,7 +358,7 @@ TEST(Slices, AreGivenUpWhenTheUserWatchesLayers) {
   for (int i = 1; i < kIterations; ++i) step();
   EXPECT_EQ(solver.net()->planned()->slices(), 1);
   EXPECT_EQ(watch.seen.size(), (kIterations - 1) * solver.net()->layers().size());
-  EXPECT_TRUE(SameBits(TrainedState(&solver), Unplanned(net)));
+  ExpectAsWhole(TrainedState(&solver), Unplanned(net));
 }
 
 TEST(Slices, FollowTheShapeOfTheBatch) {
@@ -330,7 +376,7 @@ TEST(Slices, FollowTheShapeOfTheBatch) {
     if (planned) {
       PlacementOptions options;
       options.strategy = "hybrid";
-      options.slicing = {8, false};
+      options.slicing = {8, Rounds()};
       EXPECT_TRUE(net.Place(options, solver.ParameterHistory()).ok());
     }
     for (const int items : {8, 16, 5}) {
@@ -350,7 +396,7 @@ TEST(Slices, FollowTheShapeOfTheBatch) {
     }
     return TrainedState(&solver);
   };
-  EXPECT_TRUE(SameBits(train(true), train(false)));
+  ExpectAsWhole(train(true), train(false));
 }
 
 }  // namespace

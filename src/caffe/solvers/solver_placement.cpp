@@ -184,8 +184,12 @@ Status SolverPlacement<Dtype>::PlaceNets(PlacementOptions options) {
   if (Status status = CheckSpillFile(options); !status.ok()) return status;  // before the search
   const int64_t budget = options.budget.device;
   options.may_slice = options.may_slice && budget != layrub::Budget().device;
-  const Result<SolverGraphs> graphs = Graphs(options);
+  Result<SolverGraphs> graphs = Graphs(options);
   if (!graphs.ok()) return graphs.status();
+  if (const int parts = options.slicing.parts; parts > 1) {
+    std::erase_if(graphs.value().sliced,
+                  [&](const SlicedGraph& sliced) { return sliced.slicing.parts != parts; });
+  }
   if (layrub::UsesCosts(options.strategy) && budget != layrub::Budget().device) {
     LOG_IF(INFO, Caffe::root_solver()) << "Looking for plans of " << graphs.value().train.ops.size()
                                        << " operations within " << layrub::FormatBytes(budget);
@@ -313,6 +317,8 @@ void SolverPlacement<Dtype>::PlanAgain() {
 
   layrub::Result<PlacementOptions> options = Wanted();
   CHECK(options.ok()) << options.status().message;
+  // What was measured are the operations of these slices.
+  options.value().slicing.parts = train_net().planned()->slices();
   layrub::Status status = PlaceNets(options.value());
   if (!status.ok()) {
     // Plans differ with other costs. With a tight budget, only those for the first costs may fit.
@@ -327,7 +333,7 @@ void SolverPlacement<Dtype>::PlanAgain() {
       << " ms an iteration, planned again: " << plan.strategy << ", device "
       << layrub::FormatBytes(plan.device_bytes) << ", "
       << (plan == recorded_plan_ ? "the same plan" : "another plan") << ", predicted "
-      << 1000 * layrub::Simulate(recorded_graph_, plan, machine).seconds << " ms";
+      << 1000 * layrub::Simulate(train_net().planned()->graph(), plan, machine).seconds << " ms";
   recorded_ = {};
   recorded_graph_ = {};
   recorded_plan_ = {};

@@ -251,6 +251,27 @@ TEST(Slices, AreTakenWhereNothingElseFits) {
   EXPECT_EQ(ample.net()->planned()->slices(), 1);
 }
 
+TEST(Slices, StayWhenTheSolverPlansAgainWithMeasuredTimes) {
+  if (Rounds()) GTEST_SKIP() << "workspaces of this device's libraries exceed small nets' values";
+  constexpr int kUntilMeasured = 8;
+  const NetParameter net = NetOf(Nets().at("convolutions"));
+  OpenSolver reference(SolverFor(net));
+  const std::vector<float> whole = TrainUnplanned(&reference, kUntilMeasured);
+  const int64_t smallest = Tight(SolverFor(net, "auto")).bytes;
+  for (const double factor : {1.0, 1.1, 1.3}) {
+    SolverParameter param = SolverFor(net, "auto");
+    const auto bytes = static_cast<int64_t>(factor * static_cast<double>(smallest));
+    param.mutable_placement()->set_device_memory(BudgetFor(bytes));
+    OpenSolver solver(param);
+    ASSERT_TRUE(solver.Place().ok());
+    const int slices = solver.net()->planned()->slices();
+    EXPECT_GT(slices, 1);
+    solver.Step(kUntilMeasured);
+    EXPECT_EQ(solver.net()->planned()->slices(), slices);
+    EXPECT_TRUE(SameBits(TrainedState(&solver), whole)) << factor;
+  }
+}
+
 TEST(Slices, RoundSumsOnlyIfTheUserAllowsIt) {
   const string text =
       Convolved("conv1", "image", "conv1") + Layer("flat", "Flatten", "conv1", "flat") +

@@ -148,7 +148,7 @@ Result<SolverGraphs> SolverPlacement<Dtype>::Graphs(const PlacementOptions& opti
     graphs.updating = train_net().MemoryGraph(histories, KeptIn(train_net(), options.keep),
                                               options.optimizations, true);
   }
-  if (histories >= 0 && MaySlice(options)) {
+  if (histories >= 0 && options.may_slice && !solver_->param().debug_info()) {
     const vector<string> keep = KeptIn(train_net(), options.keep);
     // On a GPU plans choose among algorithms that round differently anyway.
     const bool rounds = options.slicing.rounds || (IsForGpu(options) && !options.deterministic);
@@ -183,7 +183,7 @@ template <typename Dtype>
 Status SolverPlacement<Dtype>::PlaceNets(PlacementOptions options) {
   if (Status status = CheckSpillFile(options); !status.ok()) return status;  // before the search
   const int64_t budget = options.budget.device;
-  options.may_slice = options.may_slice && budget != layrub::Budget().device;
+  options.may_slice = MaySlice(options) && budget != layrub::Budget().device;
   Result<SolverGraphs> graphs = Graphs(options);
   if (!graphs.ok()) return graphs.status();
   if (const int parts = options.slicing.parts; parts > 1) {

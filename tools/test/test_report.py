@@ -307,6 +307,7 @@ class Browser(Pages):
         self.open()
         page = self.page
         page.middle(".memory")
+        page.evaluate("document.querySelectorAll('svg text').forEach(text => { text.style.display = 'none'; })")
         shares = page.evaluate(SHARES % (json.dumps(page.screenshot_url()), json.dumps(list(COLORS.values()))))
         columns, roles = data()["memory"], data()["roles"]
         bytes_ = [sum(column[2 + roles.index(role)] for column in columns) for role in COLORS]

@@ -64,6 +64,7 @@ class Traces(DigitsTest):
         for span in trace.lanes["compute"]:
             if span["cat"] != "move":
                 layer = re.sub(r"(\[\d+\])?/(forward|backward|zero|update)$", "", span["name"])
+                layer = re.sub(r"/(\d+of|cut_into_|join_of_)\d+(?=$|\+)", "", layer)  # of slices
                 self.assertEqual(layer, span["args"]["layer"])
             self.assertIn(span["args"]["layer"], self.layers)
         for values in trace.counters.values():

@@ -277,7 +277,7 @@ class Slicer {
 
   void Replace(const LayerRange& range, std::vector<Entry>* layers) {
     pieces_.clear();
-    std::map<int, bool> written;  // by blob: whether it has a gradient
+    std::map<int, int> written;  // by blob: the last layer that writes it
     std::vector<Entry> cuts;
     for (int i = range.begin; i < range.end; ++i) {
       const Entry& layer = flat_->layers[i];
@@ -286,15 +286,16 @@ class Slicer {
         if (written.count(blob) > 0 || pieces_.count(blob) > 0) continue;
         cuts.push_back(Border(layer, "Slice", blob, layer.propagate_down[k]));
       }
-      for (int blob : layer.top) written[blob] = layer.need_backward;
+      for (int blob : layer.top) written[blob] = i;
     }
     layers->insert(layers->end(), cuts.begin(), cuts.end());
     for (int part = parts_ - 1; part >= 0; --part) {
       for (int i = range.begin; i < range.end; ++i) layers->push_back(Part(flat_->layers[i], part));
     }
-    const Entry& last = flat_->layers[range.end - 1];
-    for (const auto& [blob, gradient] : written) {
-      if (IsReadBehind(range, blob)) layers->push_back(Border(last, "Concat", blob, gradient));
+    for (const auto& [blob, writer] : written) {
+      const Entry& layer = flat_->layers[writer];
+      if (IsReadBehind(range, blob))
+        layers->push_back(Border(layer, "Concat", blob, layer.need_backward));
     }
   }
 
@@ -325,7 +326,8 @@ class Slicer {
     return name + "/" + std::to_string(part + 1) + "of" + std::to_string(parts_);
   }
 
-  /// Cuts a value before the range, or joins it behind. `beside` is a layer of the range.
+  /// Cuts a value before the range, or joins it behind. `beside` is the layer of the range that
+  /// reads, or writes, it.
   Entry Border(const Entry& beside, const string& type, int whole, bool gradient) {
     LayerParameter param;
     param.set_type(type);
@@ -337,7 +339,7 @@ class Slicer {
       param.mutable_concat_param()->set_axis(0);
     }
     Entry entry;
-    entry.name = flat_->blobs[whole].name + (cuts ? "/cut" : "/join");
+    entry.name = beside.name + (cuts ? "/cut_into_" : "/join_of_") + std::to_string(parts_);
     param.set_name(entry.name);
     const std::vector<int> pieces = Pieces(whole);
     entry.bottom = cuts ? std::vector<int>{whole} : pieces;

@@ -47,11 +47,13 @@ class Trace {
         host_(Occupancy(graph, plan, layrub::Tier::kHost)),
         file_(Occupancy(graph, plan, layrub::Tier::kFile)),
         makers_(graph.tensors.size(), layrub::kNone) {
-    for (size_t op = 0; op < graph.ops.size(); ++op) {
-      if (graph.ops[op].kind == OpKind::kUpdate) continue;
-      for (const layrub::Variant& variant : graph.ops[op].variants) {
-        for (const TensorId t : variant.writes) {
-          if (makers_[t] == layrub::kNone) makers_[t] = static_cast<layrub::OpId>(op);
+    for (const auto list : {&layrub::Variant::writes, &layrub::Variant::reads}) {
+      for (size_t op = 0; op < graph.ops.size(); ++op) {
+        if (graph.ops[op].kind == OpKind::kUpdate) continue;
+        for (const layrub::Variant& variant : graph.ops[op].variants) {
+          for (const TensorId t : variant.*list) {
+            if (makers_[t] == layrub::kNone) makers_[t] = static_cast<layrub::OpId>(op);
+          }
         }
       }
     }
@@ -137,7 +139,8 @@ class Trace {
   const Graph& graph_;
   const Plan& plan_;
   const std::vector<int64_t> device_, host_, file_;  ///< live bytes, by step
-  std::vector<layrub::OpId> makers_;  ///< by tensor: the first operation that writes it
+  /// By tensor: the first operation that writes it, or that reads it if none does.
+  std::vector<layrub::OpId> makers_;
   ordered_json events_ = ordered_json::array();
   int process_ = 0;
 };

@@ -12,8 +12,10 @@
 
 namespace layrub {
 
-/// Returns the layer of an operation: "conv1" of "conv1/forward", and of "conv1[0]/update", which
-/// updates the first parameter of conv1.
+/// Returns the layer of an operation: "conv1" of "conv1/forward", of "conv1[0]/update", which
+/// updates the first parameter of conv1, of "conv1/2of8/forward", which runs a slice of the batch,
+/// and of "conv1/cut_into_8/forward" and "conv1/join_of_8/forward", which cut and join values for
+/// slices.
 std::string LayerOf(const Op& op);
 
 /// What a plan does to the tensors that a layer writes (its outputs, what it saves, and the

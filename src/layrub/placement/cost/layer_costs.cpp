@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 #include <utility>
 
 #include "layrub/placement/ir/plan_walk.hpp"
@@ -9,7 +10,11 @@
 namespace layrub {
 
 std::string LayerOf(const Op& op) {
-  const std::string name = op.name.substr(0, op.name.rfind('/'));
+  std::string name = op.name.substr(0, op.name.rfind('/'));
+  if (name.find('/') != std::string::npos) {
+    static const std::regex slices("/([0-9]+of|cut_into_|join_of_)[0-9]+(?=$|\\+)");
+    name = std::regex_replace(name, slices, "");
+  }
   return op.kind == OpKind::kUpdate ? name.substr(0, name.rfind('[')) : name;
 }
 

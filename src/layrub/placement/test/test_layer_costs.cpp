@@ -42,7 +42,7 @@ Costs CostsOf(Graph graph, const std::string& strategy) {
   return costs;
 }
 
-TEST(LayerOf, StripsThePassAndTheParameterNumber) {
+TEST(LayerOf, StripsThePassTheSliceAndTheParameterNumber) {
   const auto layer = [](const std::string& name, OpKind kind) {
     return LayerOf({name, Pass::kForward, kind, false, {}});
   };
@@ -51,6 +51,12 @@ TEST(LayerOf, StripsThePassAndTheParameterNumber) {
   EXPECT_EQ(layer("conv[1]/backward", OpKind::kCompute), "conv[1]");
   EXPECT_EQ(layer("conv[1][12]/update", OpKind::kUpdate), "conv[1]");
   EXPECT_EQ(layer("block/conv1/forward", OpKind::kCompute), "block/conv1");
+  EXPECT_EQ(layer("conv/5x5/12of16/backward", OpKind::kCompute), "conv/5x5");
+  EXPECT_EQ(layer("sum/1of8+relu/1of8/forward", OpKind::kCompute), "sum+relu");
+  EXPECT_EQ(layer("conv1/cut_into_8/forward", OpKind::kCompute), "conv1");
+  EXPECT_EQ(layer("conv1/join_of_8/forward", OpKind::kCompute), "conv1");
+  EXPECT_EQ(layer("block/join/forward", OpKind::kCompute), "block/join");
+  EXPECT_EQ(layer("of/1of8x/forward", OpKind::kCompute), "of/1of8x");
   EXPECT_EQ(layer("alone", OpKind::kUpdate), "alone");
 }
 

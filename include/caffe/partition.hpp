@@ -18,7 +18,9 @@ namespace caffe {
 
 /// A net and, at the same indices, its layers as operations of a partition::Network.
 struct NetAxes {
-  NetParameter net;  ///< filtered for one state, without Split layers
+  /// Filtered for one state, without Split layers. A SoftmaxWithLoss is two layers: the losses of
+  /// all positions, which can be divided, and "LOSS/total", which sums them.
+  NetParameter net;
   vector<LayerRule> rules;
   layrub::partition::Network network;
 };

@@ -56,7 +56,7 @@ class Plans(DigitsTest):
         self.assertEqual(0, told.code, told.last)
         for line in (r"Divided among 2 devices \(partition tofu, found in ", r"  received +[\d.]+ MiB   by each device",
                      r"  speed +\d+ %   of 2 times that device's", r"  conv1 +item\n", r"  fc6 +(in|out)\n",
-                     r"  loss +whole    a loss is normalized over the whole batch\n"):
+                     r"  loss +item\n", r"  loss/total +whole    a loss is normalized over the whole batch\n"):
             self.assertRegex(told.out, line)
 
     def test_dump_the_net_of_a_device(self):

@@ -14,7 +14,7 @@ from plan_files import BadInput
 ELEMENTWISE = {'AbsVal', 'BNLL', 'Clip', 'Dropout', 'ELU', 'Exp', 'Log', 'Power', 'ReLU', 'ReLU6', 'Sigmoid', 'Swish', 'TanH',
                'Threshold'}
 PER_CHANNEL = {'Bias': 'bias_param', 'Scale': 'scale_param', 'PReLU': None}
-WHOLE = {'Accuracy', 'ContrastiveLoss', 'EuclideanLoss', 'HingeLoss', 'InfogainLoss', 'MultinomialLogisticLoss',
+WHOLE = {'Accuracy', 'ContrastiveLoss', 'EuclideanLoss', 'HingeLoss', 'InfogainLoss', 'LossTotal', 'MultinomialLogisticLoss',
          'SigmoidCrossEntropyLoss', 'SoftmaxWithLoss'}
 
 
@@ -169,7 +169,7 @@ class Devices:
     @staticmethod
     def has_rule(layer, kind):
         known = {'Convolution', 'Deconvolution', 'InnerProduct', 'Pooling', 'LRN', 'BatchNorm', 'Eltwise', 'Concat', 'LSTM', 'RNN',
-                 *ELEMENTWISE, *WHOLE}
+                 'SoftmaxLosses', *ELEMENTWISE, *WHOLE}
         return kind in known or (kind in PER_CHANNEL and len(layer.all('bottom')) == 1) or not layer.all('bottom')
 
     def exchange(self, layer, bottom):
@@ -223,6 +223,8 @@ class Devices:
             return y, 'its bottoms have to be whole or cut'
         if kind == 'Pooling' and y not in ('whole', 0, 1):
             return y, 'only items and channels can be divided'
+        if kind == 'SoftmaxLosses' and y not in ('whole', 0):
+            return y, 'only items can be divided'
         if kind == 'LRN' and y == 1 and layer.get('lrn_param').get('norm_region') != 'WITHIN_CHANNEL':
             return y, 'it needs all channels'
         if kind == 'BatchNorm':

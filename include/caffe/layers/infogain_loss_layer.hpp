@@ -55,8 +55,8 @@ class InfogainLossLayer : public SoftmaxScoresLossLayer<Dtype> {
     return {this->layer_param_.infogain_loss_param().axis(), &infogain_axis_, "axis"};
   }
   void Losses(const LabelledScores<Dtype>& scores, Dtype* losses) override;
-  void Gradient(const LabelledScores<Dtype>& scores, const kernels::Normalizer& normalizer,
-                const Dtype* weight, Dtype* dx) override;
+  void Gradient(const LabelledScores<Dtype>& scores, const kernels::LossScale<Dtype>& scale,
+                Dtype* dx) override;
 };
 
 }  // namespace caffe

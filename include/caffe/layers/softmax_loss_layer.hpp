@@ -27,6 +27,10 @@ class SoftmaxWithLossLayer : public SoftmaxScoresLossLayer<Dtype> {
   const char* type() const override { return "SoftmaxWithLoss"; }
 
  protected:
+  /// For SoftmaxLossesLayer: see SoftmaxScoresLossLayer.
+  SoftmaxWithLossLayer(const LayerParameter& param, const std::type_info& registered, bool each)
+      : SoftmaxScoresLossLayer<Dtype>(param, registered, each) {}
+
   int softmax_axis_;
 
  private:
@@ -34,8 +38,8 @@ class SoftmaxWithLossLayer : public SoftmaxScoresLossLayer<Dtype> {
     return {this->layer_param_.softmax_param().axis(), &softmax_axis_, "the softmax along axis"};
   }
   void Losses(const LabelledScores<Dtype>& scores, Dtype* losses) override;
-  void Gradient(const LabelledScores<Dtype>& scores, const kernels::Normalizer& normalizer,
-                const Dtype* weight, Dtype* dx) override;
+  void Gradient(const LabelledScores<Dtype>& scores, const kernels::LossScale<Dtype>& scale,
+                Dtype* dx) override;
   bool Weighs() const { return this->layer_param_.loss_param().weight_by_label_freqs(); }
 
   Blob<Dtype> class_weights_;  ///< with weight_by_label_freqs

@@ -13,6 +13,8 @@ struct LabelCounts;
 struct ScoreShape;
 struct Normalizer;
 template <typename Dtype>
+struct LossScale;
+template <typename Dtype>
 struct Labels;
 }  // namespace kernels
 
@@ -44,9 +46,11 @@ template <typename Dtype>
 class SoftmaxScoresLossLayer : public LossLayer<Dtype> {
  public:
   /// `registered`: typeid of the registered subclass. A layer of another type belongs to a class
-  /// that users derived from it.
-  SoftmaxScoresLossLayer(const LayerParameter& param, const std::type_info& registered)
-      : LossLayer<Dtype>(param), registered_(registered) {}
+  /// that users derived from it. `each`: the only top is not the loss but has the loss of each
+  /// position, of the shape of bottom 0 without the axis of the classes.
+  SoftmaxScoresLossLayer(const LayerParameter& param, const std::type_info& registered,
+                         bool each = false)
+      : LossLayer<Dtype>(param), registered_(registered), each_(each) {}
   void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
   void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
   int ExactNumTopBlobs() const override { return -1; }
@@ -78,15 +82,16 @@ class SoftmaxScoresLossLayer : public LossLayer<Dtype> {
   virtual ClassAxis AxisOfClasses() = 0;
   /// Computes losses[p] for each position p.
   virtual void Losses(const LabelledScores<Dtype>& scores, Dtype* losses) = 0;
-  /// Computes dx, the derivative of sum(losses) * weight[0] / normalizer. dx may alias the softmax.
-  virtual void Gradient(const LabelledScores<Dtype>& scores, const kernels::Normalizer& normalizer,
-                        const Dtype* weight, Dtype* dx) = 0;
+  /// Computes dx, the derivative of sum(losses * scale). dx may alias the softmax.
+  virtual void Gradient(const LabelledScores<Dtype>& scores, const kernels::LossScale<Dtype>& scale,
+                        Dtype* dx) = 0;
 
   bool IsUserSubclass() const { return typeid(*this) != registered_; }
   kernels::Normalizer NormalizerOf(const DeviceContext& context,
                                    const kernels::LabelCounts* counts);
 
   const std::type_info& registered_;
+  const bool each_;
 };
 
 }  // namespace library_layers

@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "caffe/util/split_loss.hpp"
+
 namespace caffe {
 namespace {
 
@@ -183,7 +185,7 @@ class RangeChooser {
     for (const OperandVariant& variant : traits.backward)
       workspace = std::max(workspace, SmallestWorkspace(variant));
     facts.others += std::max(workspace, SmallestWorkspace(traits.forward));
-    const bool outermost = flat.layer == net.layers()[flat.owner].get();
+    const bool outermost = IsOutermost(net, flat);
     facts.sliceable = traits.declared && traits.sliceable && outermost && !bottom.empty() &&
                       !top.empty() && bottom[0]->num_axes() > 0;
     if (!facts.sliceable) return facts;
@@ -246,6 +248,50 @@ class RangeChooser {
   std::vector<int64_t> begin_bytes_, end_bytes_;
 };
 
+/// Sets up a layer that is made for the plan. It has `params`.
+template <typename Dtype>
+void SetUp(const LayerParameter& param, const vector<shared_ptr<Blob<Dtype>>>& params,
+           const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+           typename FlatNet<Dtype>::LayerEntry* entry) {
+  // The log tells of the set-up of the layers that users know.
+  const int level =
+      std::exchange(FLAGS_minloglevel, std::max(FLAGS_minloglevel, int{google::GLOG_WARNING}));
+  entry->own = LayerRegistry<Dtype>::CreateLayer(param);
+  entry->layer = entry->own.get();
+  entry->layer->blobs() = params;
+  entry->sliced = true;
+  entry->layer->SetUp(bottom, top);
+  FLAGS_minloglevel = level;
+}
+
+/// Replaces losses by two layers each (SplitLoss): the first can be sliced.
+template <typename Dtype>
+void SplitLosses(const Net<Dtype>& net, FlatNet<Dtype>* flat) {
+  std::vector<typename FlatNet<Dtype>::LayerEntry> layers;
+  for (const auto& loss : flat->layers) {
+    const LayerParameter& param = loss.layer->layer_param();
+    const vector<LayerParameter> split =
+        IsOutermost(net, loss) ? SplitLoss(param) : vector<LayerParameter>();
+    layers.push_back(loss);
+    if (split.empty()) continue;
+    const shared_ptr<Blob<Dtype>> losses(new Blob<Dtype>());
+    const auto id = static_cast<int>(flat->blobs.size());
+    flat->blobs.push_back({LossesOf(param), losses.get(), {}, losses});
+    layers.back().top = {id};
+    SetUp<Dtype>(split[0], {}, flat->Blobs(loss.bottom), {losses.get()}, &layers.back());
+    layers.push_back(loss);
+    auto& total = layers.back();
+    total.name = split[1].name();
+    total.bottom.assign(split[1].bottom_size(), loss.bottom[1]);
+    total.bottom[0] = id;
+    total.propagate_down = {loss.propagate_down[0], false};
+    total.propagate_down.resize(total.bottom.size());
+    Blob<Dtype> scalar;
+    SetUp<Dtype>(split[1], {}, flat->Blobs(total.bottom), {&scalar}, &total);
+  }
+  flat->layers = std::move(layers);
+}
+
 /// Builds the layers of the ranges anew, for a part of the batch each.
 template <typename Dtype>
 class Slicer {
@@ -256,9 +302,6 @@ class Slicer {
         flat_(flat) {}
 
   void Slice(const std::vector<LayerRange>& ranges) {
-    // The log tells of the set-up of the layers that users know.
-    const int level =
-        std::exchange(FLAGS_minloglevel, std::max(FLAGS_minloglevel, int{google::GLOG_WARNING}));
     std::vector<Entry> layers;
     int next = 0;
     for (const LayerRange& range : ranges) {
@@ -269,7 +312,6 @@ class Slicer {
     }
     layers.insert(layers.end(), flat_->layers.begin() + next, flat_->layers.end());
     flat_->layers = std::move(layers);
-    FLAGS_minloglevel = level;
   }
 
  private:
@@ -347,7 +389,7 @@ class Slicer {
     entry.owner = entry.last_owner = beside.owner;
     entry.need_backward = gradient;
     entry.propagate_down.assign(entry.bottom.size(), gradient);
-    SetUp(param, {}, &entry);
+    SetUpPart(param, {}, &entry);
     return entry;
   }
 
@@ -358,7 +400,7 @@ class Slicer {
     for (int& blob : entry.top) blob = Pieces(blob)[part];
     LayerParameter param = whole.layer->layer_param();
     param.clear_blobs();
-    SetUp(param, whole.layer->blobs(), &entry);
+    SetUpPart(param, whole.layer->blobs(), &entry);
     for (size_t i = 0; i < entry.layer->blobs().size(); ++i) {
       entry.layer->set_param_propagate_down(static_cast<int>(i),
                                             whole.layer->param_propagate_down(static_cast<int>(i)));
@@ -366,12 +408,8 @@ class Slicer {
     return entry;
   }
 
-  void SetUp(const LayerParameter& param, const vector<shared_ptr<Blob<Dtype>>>& params,
-             Entry* entry) {
-    entry->own = LayerRegistry<Dtype>::CreateLayer(param);
-    entry->layer = entry->own.get();
-    entry->layer->blobs() = params;
-    entry->sliced = true;
+  void SetUpPart(const LayerParameter& param, const vector<shared_ptr<Blob<Dtype>>>& params,
+                 Entry* entry) {
     // Set-up gives the tops of a layer their shape, which a whole blob has already.
     vector<shared_ptr<Blob<Dtype>>> tops;
     vector<Blob<Dtype>*> top;
@@ -385,7 +423,7 @@ class Slicer {
       tops.emplace_back(new Blob<Dtype>());
       top.push_back(tops.back().get());
     }
-    entry->layer->SetUp(bottom, top);
+    SetUp<Dtype>(param, params, bottom, top, entry);
   }
 
   const std::set<int> outputs_;
@@ -400,9 +438,12 @@ template <typename Dtype>
 void SliceLayers(const Net<Dtype>& net, const vector<string>& keep, const Slicing& slicing,
                  FlatNet<Dtype>* flat) {
   int64_t bytes = 0;
+  FlatNet<Dtype> split = *flat;
+  SplitLosses(net, &split);
   const std::vector<LayerRange> ranges =
-      RangeChooser<Dtype>(net, *flat, keep).Choose(slicing, &bytes);
+      RangeChooser<Dtype>(net, split, keep).Choose(slicing, &bytes);
   if (ranges.empty()) return;
+  *flat = std::move(split);
   flat->slices = slicing.parts;
   Slicer<Dtype>(net, slicing.parts, flat).Slice(ranges);
 }
@@ -410,7 +451,8 @@ void SliceLayers(const Net<Dtype>& net, const vector<string>& keep, const Slicin
 template <typename Dtype>
 vector<Slicing> Net<Dtype>::Slicings(const vector<string>& keep, bool rounds) const {
   if (phase_ != TRAIN || !Unwatched(*this)) return {};
-  const FlatNet<Dtype> flat = Flatten(*this, false);
+  FlatNet<Dtype> flat = Flatten(*this, false);
+  SplitLosses(*this, &flat);
   RangeChooser<Dtype> chooser(*this, flat, keep);
   const std::set<int> sizes = chooser.BatchSizes();
   std::vector<std::pair<Slicing, int64_t>> found;  // with the most bytes of a layer

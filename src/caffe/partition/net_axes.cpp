@@ -5,6 +5,7 @@
 #include "caffe/net.hpp"
 #include "caffe/partition.hpp"
 #include "caffe/util/shape_only.hpp"
+#include "caffe/util/split_loss.hpp"
 
 namespace caffe {
 namespace {
@@ -198,9 +199,12 @@ class AxesReader {
 
 NetAxes AxesOf(const NetParameter& net, const NetParameter& shapes,
                const layrub::Machine& machine) {
+  NetParameter split = net, split_shapes = shapes;
+  SplitLosses(&split);
+  SplitLosses(&split_shapes);
   const ShapeOnlyScope shapes_only;
-  const Net<float> whole(shapes);
-  return AxesReader(net, whole, machine).Read();
+  const Net<float> whole(split_shapes);
+  return AxesReader(split, whole, machine).Read();
 }
 
 }  // namespace caffe

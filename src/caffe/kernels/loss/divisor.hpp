@@ -18,6 +18,12 @@ LAYRUB_HOST_DEVICE Dtype GradientScale(const Dtype* weight, const Normalizer& no
   return weight[0] / static_cast<Dtype>(Divisor(normalizer));
 }
 
+/// The same for the loss of position `p`.
+template <typename Dtype>
+LAYRUB_HOST_DEVICE Dtype GradientScale(const LossScale<Dtype>& scale, int64_t p) {
+  return scale.each ? scale.weight[p] : GradientScale(scale.weight, scale.normalizer);
+}
+
 }  // namespace kernels
 }  // namespace caffe
 

@@ -38,7 +38,7 @@ void InfogainLosses(const DeviceContext& context, const ScoreShape& shape, Dtype
 template <typename Dtype>
 void InfogainLossBackward(const DeviceContext& context, const ScoreShape& shape, const Dtype* prob,
                           const Labels<Dtype>& labels, const Dtype* gain,
-                          const Normalizer& normalizer, const Dtype* weight, Dtype* dx) {
+                          const LossScale<Dtype>& scale, Dtype* dx) {
   ForScores(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t p, const Team& team) {
     const int64_t label = LabelClass(labels, p, shape.classes);
     const ScoreRow row = RowAt(shape, p), own = OwnPart(team, row);
@@ -51,10 +51,10 @@ void InfogainLossBackward(const DeviceContext& context, const ScoreShape& shape,
     double sum = 0;
     for (int64_t c = team.first; c < shape.classes; c += team.step) sum += weights[c];
     const Dtype total = static_cast<Dtype>(team.Sum(sum));
-    const Dtype scale = GradientScale(weight, normalizer);
+    const Dtype factor = GradientScale(scale, p);
     for (int64_t c = team.first; c < shape.classes; c += team.step) {
       const int64_t i = row.begin + c * row.step;
-      dx[i] = (prob[i] * total - weights[c]) * scale;
+      dx[i] = (prob[i] * total - weights[c]) * factor;
     }
   });
 }
@@ -64,8 +64,8 @@ void InfogainLossBackward(const DeviceContext& context, const ScoreShape& shape,
                                       const Dtype*, const Dtype*, const Labels<Dtype>&,            \
                                       const Dtype*, Dtype*);                                       \
   template void InfogainLossBackward<Dtype>(const DeviceContext&, const ScoreShape&, const Dtype*, \
-                                            const Labels<Dtype>&, const Dtype*, const Normalizer&, \
-                                            const Dtype*, Dtype*);
+                                            const Labels<Dtype>&, const Dtype*,                    \
+                                            const LossScale<Dtype>&, Dtype*);
 
 INSTANTIATE(float)
 INSTANTIATE(double)

@@ -17,12 +17,12 @@ template <typename Dtype>
 void InfogainLosses(const DeviceContext& context, const ScoreShape& shape, Dtype least,
                     const Dtype* x, const Dtype* prob, const Labels<Dtype>& labels,
                     const Dtype* gain, Dtype* losses);
-/// dx = the derivative of the sum of losses with respect to x, times weight[0] / normalizer. 0
-/// where the label is ignored, NaN where it is not a class. dx may be prob.
+/// dx = the derivative of the sum of losses * scale with respect to x. 0 where the label is
+/// ignored, NaN where it is not a class. dx may be prob.
 template <typename Dtype>
 void InfogainLossBackward(const DeviceContext& context, const ScoreShape& shape, const Dtype* prob,
                           const Labels<Dtype>& labels, const Dtype* gain,
-                          const Normalizer& normalizer, const Dtype* weight, Dtype* dx);
+                          const LossScale<Dtype>& scale, Dtype* dx);
 
 }  // namespace kernels
 }  // namespace caffe

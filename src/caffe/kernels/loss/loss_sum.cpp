@@ -15,9 +15,19 @@ void TotalLoss(const DeviceContext& context, int64_t n, const Dtype* losses,
       });
 }
 
+template <typename Dtype>
+void TotalLossBackward(const DeviceContext& context, int64_t n, const Dtype* weight,
+                       const Normalizer& normalizer, Dtype* dlosses) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t p) {
+    dlosses[p] = GradientScale(weight, normalizer);
+  });
+}
+
 #define INSTANTIATE(Dtype)                                                                       \
   template void TotalLoss<Dtype>(const DeviceContext&, int64_t, const Dtype*, const Normalizer&, \
-                                 Dtype*);
+                                 Dtype*);                                                        \
+  template void TotalLossBackward<Dtype>(const DeviceContext&, int64_t, const Dtype*,            \
+                                         const Normalizer&, Dtype*);
 
 INSTANTIATE(float)
 INSTANTIATE(double)

@@ -31,17 +31,17 @@ void SoftmaxLosses(const DeviceContext& context, const ScoreShape& shape, const 
 
 template <typename Dtype>
 void SoftmaxLossBackward(const DeviceContext& context, const ScoreShape& shape, const Dtype* prob,
-                         const Labels<Dtype>& labels, const Normalizer& normalizer,
-                         const Dtype* weight, const Dtype* class_weights, Dtype* dx) {
+                         const Labels<Dtype>& labels, const LossScale<Dtype>& scale,
+                         const Dtype* class_weights, Dtype* dx) {
   ForScores(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t p, const Team& team) {
     const int64_t label = LabelClass(labels, p, shape.classes);
-    Dtype scale = GradientScale(weight, normalizer);
-    if (class_weights != nullptr && label >= 0) scale *= class_weights[label];
+    Dtype factor = GradientScale(scale, p);
+    if (class_weights != nullptr && label >= 0) factor *= class_weights[label];
     const ScoreRow row = RowAt(shape, p);
     const int64_t at = row.begin + label * row.step;
     const ScoreRow own = OwnPart(team, row);
     for (int64_t i = own.begin; i < own.end; i += own.step) {
-      dx[i] = label == kIgnoredLabel ? Dtype(0) : (prob[i] - (i == at ? 1 : 0)) * scale;
+      dx[i] = label == kIgnoredLabel ? Dtype(0) : (prob[i] - (i == at ? 1 : 0)) * factor;
     }
   });
 }
@@ -50,7 +50,7 @@ void SoftmaxLossBackward(const DeviceContext& context, const ScoreShape& shape, 
   template void SoftmaxLosses<Dtype>(const DeviceContext&, const ScoreShape&, const Dtype*,       \
                                      const Dtype*, const Labels<Dtype>&, const Dtype*, Dtype*);   \
   template void SoftmaxLossBackward<Dtype>(const DeviceContext&, const ScoreShape&, const Dtype*, \
-                                           const Labels<Dtype>&, const Normalizer&, const Dtype*, \
+                                           const Labels<Dtype>&, const LossScale<Dtype>&,         \
                                            const Dtype*, Dtype*);
 
 INSTANTIATE(float)

@@ -16,12 +16,12 @@ template <typename Dtype>
 void SoftmaxLosses(const DeviceContext& context, const ScoreShape& shape, const Dtype* x,
                    const Dtype* prob, const Labels<Dtype>& labels, const Dtype* class_weights,
                    Dtype* losses);
-/// dx = (prob - 1 at the label) * weight[0] / normalizer, 0 where the label is ignored. It is
-/// multiplied by class_weights[label] unless class_weights is null. dx may be prob.
+/// dx = (prob - 1 at the label) * scale, 0 where the label is ignored. It is multiplied by
+/// class_weights[label] unless class_weights is null. dx may be prob.
 template <typename Dtype>
 void SoftmaxLossBackward(const DeviceContext& context, const ScoreShape& shape, const Dtype* prob,
-                         const Labels<Dtype>& labels, const Normalizer& normalizer,
-                         const Dtype* weight, const Dtype* class_weights, Dtype* dx);
+                         const Labels<Dtype>& labels, const LossScale<Dtype>& scale,
+                         const Dtype* class_weights, Dtype* dx);
 
 }  // namespace kernels
 }  // namespace caffe

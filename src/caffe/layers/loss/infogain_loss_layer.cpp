@@ -80,11 +80,10 @@ void InfogainLossLayer<Dtype>::Losses(const LabelledScores<Dtype>& scores, Dtype
 
 template <typename Dtype>
 void InfogainLossLayer<Dtype>::Gradient(const LabelledScores<Dtype>& scores,
-                                        const kernels::Normalizer& normalizer, const Dtype* weight,
-                                        Dtype* dx) {
+                                        const kernels::LossScale<Dtype>& scale, Dtype* dx) {
   const auto& [context, shape, bottom, labels, prob] = scores;
-  kernels::InfogainLossBackward(context, shape, prob, labels, Data(context, Gain(bottom)),
-                                normalizer, weight, dx);
+  kernels::InfogainLossBackward(context, shape, prob, labels, Data(context, Gain(bottom)), scale,
+                                dx);
 }
 
 INSTANTIATE_CLASS(InfogainLossLayer);

@@ -41,10 +41,9 @@ void SoftmaxWithLossLayer<Dtype>::Losses(const LabelledScores<Dtype>& scores, Dt
 
 template <typename Dtype>
 void SoftmaxWithLossLayer<Dtype>::Gradient(const LabelledScores<Dtype>& scores,
-                                           const kernels::Normalizer& normalizer,
-                                           const Dtype* weight, Dtype* dx) {
+                                           const kernels::LossScale<Dtype>& scale, Dtype* dx) {
   const auto& [context, shape, bottom, labels, prob] = scores;
-  kernels::SoftmaxLossBackward(context, shape, prob, labels, normalizer, weight,
+  kernels::SoftmaxLossBackward(context, shape, prob, labels, scale,
                                Weighs() ? Data(context, class_weights_) : nullptr, dx);
 }
 

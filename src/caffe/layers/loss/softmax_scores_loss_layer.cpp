@@ -19,7 +19,7 @@ enum SoftmaxLossVariant { kSoftmaxLossFromProb, kSoftmaxLossFromX };
 template <typename Dtype>
 void SoftmaxScoresLossLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
                                                const vector<Blob<Dtype>*>& top) {
-  LossLayer<Dtype>::LayerSetUp(bottom, top);
+  if (!each_) LossLayer<Dtype>::LayerSetUp(bottom, top);
   const LossParameter& param = this->layer_param_.loss_param();
   has_ignore_label_ = param.has_ignore_label();
   ignore_label_ = param.ignore_label();
@@ -47,6 +47,11 @@ void SoftmaxScoresLossLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
   outer_num_ = static_cast<int>(shape.outer);
   inner_num_ = static_cast<int>(shape.inner);
   if (top.size() > 1) top[1]->ReshapeLike(*bottom[0]);
+  if (each_) {
+    vector<int> positions = bottom[0]->shape();
+    positions.erase(positions.begin() + *axis.index);
+    top[0]->Reshape(positions);
+  }
   if (!IsUserSubclass()) return;
   softmax_bottom_vec_ = {bottom[0]};
   prob_.ReshapeLike(*bottom[0]);
@@ -76,8 +81,9 @@ MemoryTraits SoftmaxScoresLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& b
   const int64_t losses = value * bottom[1]->count();
   MemoryTraits traits;
   traits.declared = true;
+  traits.sliceable = each_ && outer_num_ % bottom[0]->shape(0) == 0;
   traits.forward.writes = {TopData(0)};
-  traits.forward.workspace_bytes = counts + losses;
+  traits.forward.workspace_bytes = counts + (each_ ? 0 : losses);
   const int bottoms = static_cast<int>(bottom.size());
   for (int i = 0; i < bottoms; ++i) traits.forward.reads.push_back(BottomData(i));
   if (top.size() > 1) {
@@ -93,7 +99,7 @@ MemoryTraits SoftmaxScoresLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& b
     for (int i = 2; i < bottoms; ++i) variant.reads.push_back(BottomData(i));
     variant.writes = {BottomDiff(0)};
     variant.may_alias = {{BottomDiff(0), source}};
-    variant.workspace_bytes = counts;
+    if (!each_) variant.workspace_bytes = counts;
     traits.backward.push_back(variant);
   };
   add_variant("prob", top.size() > 1 ? TopData(1) : Saved(0));
@@ -107,11 +113,12 @@ void SoftmaxScoresLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                               const vector<Blob<Dtype>*>& top) {
   const kernels::ScoreShape shape = kernels::ScoresAlong(*bottom[0], *AxisOfClasses().index);
   const kernels::Labels<Dtype> labels{Data(context, *bottom[1]), has_ignore_label_, ignore_label_};
-  const int64_t bytes = sizeof(kernels::LabelCounts) + sizeof(Dtype) * bottom[1]->count();
+  const int64_t positions = shape.positions();
+  const int64_t bytes = sizeof(kernels::LabelCounts) + sizeof(Dtype) * positions;
   const bool derived = IsUserSubclass();
   auto* counts = derived ? OwnWorkspace<kernels::LabelCounts>(context, bytes, &this->own_workspace_)
                          : this->template WorkspaceBytes<kernels::LabelCounts>();
-  Dtype* losses = reinterpret_cast<Dtype*>(counts + 1);
+  Dtype* losses = each_ ? MutableData(context, top[0]) : reinterpret_cast<Dtype*>(counts + 1);
   Dtype* const shown = top.size() > 1 ? MutableData(context, top[1]) : nullptr;
   Dtype* const prob = derived ? MutableData(context, &prob_)
                       : shown ? shown
@@ -120,8 +127,10 @@ void SoftmaxScoresLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
   if (prob) kernels::SoftmaxForward(context, shape, Data(context, *bottom[0]), prob);
   if (shown) kernels::Copy(context, shape.count(), prob, shown);
   Losses({context, shape, bottom, labels, prob}, losses);
-  kernels::TotalLoss(context, shape.positions(), losses, NormalizerOf(context, counts),
-                     MutableData(context, top[0]));
+  if (!each_) {
+    kernels::TotalLoss(context, positions, losses, NormalizerOf(context, counts),
+                       MutableData(context, top[0]));
+  }
   CheckLabels(context, shape, counts, this->layer_param_, this->reads());
 }
 
@@ -147,9 +156,12 @@ void SoftmaxScoresLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
   } else {
     prob = top.size() > 1 ? Data(context, *top[1]) : this->template SavedBytes<Dtype>(0);
   }
-  kernels::CountLabels(context, shape, labels, counts);
-  Gradient({context, shape, bottom, labels, prob}, NormalizerOf(context, counts),
-           Diff(context, *top[0]), dx);
+  kernels::LossScale<Dtype> scale{Diff(context, *top[0]), {}, each_};
+  if (!each_) {
+    kernels::CountLabels(context, shape, labels, counts);
+    scale.normalizer = NormalizerOf(context, counts);
+  }
+  Gradient({context, shape, bottom, labels, prob}, scale, dx);
 }
 
 INSTANTIATE_CLASS(SoftmaxScoresLossLayer);

@@ -76,7 +76,7 @@ MemoryTraits InnerProductLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom
   traits.declared = true;
   traits.inherited = IsDerived(*this);
   traits.capturable = true;
-  traits.sliceable = M_ == bottom[0]->shape(0);
+  traits.sliceable = M_ > 0 && M_ % bottom[0]->shape(0) == 0;
   traits.exact_items = 0;  // gradients of weights are sums within one product of matrices
   traits.forward.name = "product";
   traits.forward.reads = {BottomData(0), ParamData(kInnerProductWeights)};

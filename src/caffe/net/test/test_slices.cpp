@@ -69,6 +69,25 @@ string Chain(const std::vector<string>& types) {
   return text;
 }
 
+/// Settings of losses of every pixel.
+const std::vector<string> kPixelLosses = {
+    "ignore_label: 1",
+    "normalization: VALID",
+    "normalization: FULL ignore_label: 0",
+    "normalization: BATCH_SIZE",
+    "normalization: NONE",
+    "weight_by_label_freqs: true class_weighting: [ 0.5, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1 ]"};
+
+/// Layers from 'image' to 'features' and to a loss of every pixel, of 12 classes.
+string PixelLoss(const string& settings) {
+  return Layer("pixels", "ArgMax", "image", "pixels", "argmax_param { axis: 1 }") +
+         Convolved("conv1", "image", "conv1") +
+         Convolved("scores", "conv1", "scores", "num_output: 12 kernel_size: 1") +
+         Layer("pixel_loss", "SoftmaxWithLoss", "scores pixels", "pixel_loss",
+               "loss_weight: 0.3 loss_param { " + settings + " }") +
+         Convolved("conv2", "conv1", "features");
+}
+
 /// Layers that make 'features', by a name for the net.
 std::map<string, string> Nets() {
   const string conv = Convolved("conv1", "image", "conv1");
@@ -106,6 +125,7 @@ std::map<string, string> Nets() {
                                "inner_product_param { num_output: 2 weight_filler { type: 'xavier' "
                                "} }") +
                          Layer("loss2", "SoftmaxWithLoss", "second label", "loss2")},
+      {"pixel loss", PixelLoss(kPixelLosses[0])},
   };
 }
 
@@ -177,7 +197,8 @@ TEST(Slices, ReachOverAllLayersOfARange) {
   if (Rounds())
     GTEST_SKIP() << "workspaces of this device's libraries exceed the values of small nets";
   for (const auto& [name, text] : Nets()) {
-    if (name == "two losses") continue;  // the second loss reads a large value
+    // In these, layers that cannot be sliced read or write large values.
+    if (name == "two losses" || name == "pixel loss") continue;
     const Net<float> net(NetOf(text));
     const Slicing slicing = net.Slicings({}, Rounds()).back();
     std::set<string> sliced;
@@ -186,6 +207,36 @@ TEST(Slices, ReachOverAllLayersOfARange) {
     for (const string& layer : net.layer_names()) {
       if (text.find("name: '" + layer + "'") == string::npos) continue;
       EXPECT_EQ(sliced.count(layer), 1u) << name << ": " << layer;
+    }
+  }
+}
+
+TEST(Slices, OfLossesAddUpToTheLossesOfTheWholeBatch) {
+  for (const string& settings : kPixelLosses) {
+    SCOPED_TRACE(settings);
+    const NetParameter param = NetOf(PixelLoss(settings));
+    const std::vector<Slicing> slicings = SlicingsOf(param);
+    ASSERT_FALSE(slicings.empty());
+    const Slicing slicing = slicings.back();
+    const auto losses = [&](bool sliced) {
+      Caffe::set_random_seed(1);
+      Net<float> net(param);
+      PlacementOptions options;
+      options.strategy = "hybrid";
+      options.slicing = slicing;
+      if (sliced) CHECK(net.Place(options).ok());
+      float sum = 0;
+      net.Forward(&sum);
+      return std::vector<float>{sum, net.blob_by_name("pixel_loss")->cpu_data()[0]};
+    };
+    ExpectAsWhole(losses(true), losses(false));
+    std::map<string, int> passes;
+    for (const layrub::Op& op : Net<float>(param).MemoryGraph(1, {}, {}, false, false, slicing).ops)
+      ++passes[op.name];
+    const string slice = "pixel_loss/1of" + std::to_string(slicing.parts);
+    for (const string pass : {"/forward", "/backward"}) {
+      EXPECT_EQ(passes[slice + pass], Rounds() ? passes[slice + pass] : 1);
+      EXPECT_EQ(passes["pixel_loss/total" + pass], 1);
     }
   }
 }
@@ -293,6 +344,27 @@ TEST(Slices, RoundSumsOnlyIfTheUserAllowsIt) {
   ASSERT_EQ(rounded.size(), whole.size());
   EXPECT_FALSE(SameBits(rounded, whole));
   for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(rounded[i], whole[i], 1e-5) << i;
+}
+
+TEST(Slices, OfSequencesNeedNotTheScoresOfAllWords) {
+  const NetParameter net = WithOwnKernels(ParseNet(
+      Layer("data", "DummyData", "", "states words",
+            "dummy_data_param { shape { dim: 12 dim: 4 dim: 8 } shape { dim: 12 dim: 4 } "
+            "data_filler { type: 'gaussian' } data_filler { type: 'constant' value: 7 } }") +
+      Layer("words", "InnerProduct", "states", "scores",
+            "inner_product_param { num_output: 200 axis: 2 weight_filler { type: 'xavier' } }") +
+      Layer("loss", "SoftmaxWithLoss", "scores words", "loss", "softmax_param { axis: 2 }")));
+  const std::vector<Slicing> slicings = Net<float>(net).Slicings({}, true);
+  ASSERT_FALSE(slicings.empty());
+  const int64_t scores = 12 * 4 * 200 * sizeof(float);
+  for (const layrub::Tensor& tensor :
+       Net<float>(net).MemoryGraph(1, {}, {}, false, false, slicings.back()).tensors) {
+    if (tensor.is_state()) continue;
+    EXPECT_LE(tensor.bytes, scores / slicings.back().parts) << tensor.name;
+  }
+  const std::vector<float> whole = Unplanned(net), sliced = Sliced(net, "keep", slicings.back());
+  ASSERT_EQ(sliced.size(), whole.size());
+  for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(sliced[i], whole[i], 1e-5) << i;
 }
 
 TEST(Slices, OfOneDnnKeepTheBits) {

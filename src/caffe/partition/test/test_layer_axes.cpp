@@ -169,6 +169,11 @@ std::vector<Case> Cases() {
       {"Log", "Log",
        R"(layer { name: "e" type: "Exp" bottom: "x" top: "e" }
           layer { name: "l" type: "Log" bottom: "e" top: "y" })"},
+      {"SoftmaxLosses", "SoftmaxLosses",
+       R"(layer { name: "c" type: "ArgMax" bottom: "data" top: "classes" argmax_param { axis: 1 } }
+          layer { name: "l" type: "SoftmaxWithLoss" bottom: "x" bottom: "classes" top: "each"
+                  loss_param { ignore_label: 1 } }
+          layer { name: "c" type: "Power" bottom: "x" top: "y" })"},
       {"Threshold", "Threshold",
        R"(layer { name: "l" type: "Threshold" bottom: "x" top: "above" }
           layer { name: "s" type: "Silence" bottom: "above" }

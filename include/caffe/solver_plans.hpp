@@ -21,13 +21,20 @@ struct SizedPlan {
   int64_t transient = 0;
   bool transient_gradients = false;  ///< for SolverGraphs::updating instead of SolverGraphs::train
   bool feeds_parameters = false;     ///< of SolverGraphs::feeding_tests instead of tests
-  Slicing slicing = {};              ///< if it has several parts: for one of SolverGraphs::sliced
+  Slicing slicing = {};  ///< if it has several parts: for one of SolverGraphs::sliced, sliced_tests
 };
 
 /// The train net with some layers in slices.
 struct SlicedGraph {
   Slicing slicing;
   layrub::Graph train;
+};
+
+/// A test net with some layers in slices.
+struct SlicedTest {
+  Slicing slicing;
+  layrub::Graph test;
+  std::optional<layrub::Graph> feeding = {};  ///< if there are SolverGraphs::feeding_tests
 };
 
 /// The graphs of a solver's nets: the train net, with the solver's history, and the test nets,
@@ -45,6 +52,8 @@ struct SolverGraphs {
   /// The train net in slices, fewest parts first; with transient gradients if `updating` is not
   /// empty. Empty if slices may not be used or do not help.
   std::vector<SlicedGraph> sliced = {};
+  /// By test net: as many slices as help. Empty if slices may not be used.
+  std::vector<std::optional<SlicedTest>> sliced_tests = {};
 
   /// The graph that a plan of the train net is for.
   const layrub::Graph& of(const SizedPlan& plan) const;
@@ -69,12 +78,13 @@ struct SolverPlans {
 /// keep, or is `options.plan`, which must fit the budget. A strategy that keeps everything if the
 /// budget allows it and adapts otherwise ("auto") then plans with transient gradients, if it may,
 /// and if nothing fits, with slices.
-/// Test nets have bytes of their own if the budget allows it; otherwise they share the train net's.
+/// Test nets have bytes of their own if the budget allows it; otherwise they share the train net's,
+/// and run in slices if they need more than that.
 /// Returns kDoesNotFit or kInvalid as layrub::MakePlan; the message says if it is a test net that
 /// does not fit.
 layrub::Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions options);
 
-/// Whether plans by `options` may use SolverGraphs::sliced.
+/// Whether plans by `options` may use SolverGraphs::sliced and sliced_tests.
 bool MaySlice(const PlacementOptions& options);
 
 /// The graph of the train net, with layers that run whole, that the strategy of `options` plans in

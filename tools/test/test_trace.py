@@ -45,7 +45,7 @@ class Trace:
 
 class Traces(DigitsTest):
     layers = ("digits", "label_digits_1_split", "conv1", "relu1", "pool1", "conv2", "relu2", "pool2", "ip1", "relu3", "ip2",
-              "ip2_ip2_0_split", "accuracy", "loss")
+              "ip2_ip2_0_split", "accuracy", "loss", "loss/total")
 
     def read(self, folder="report"):
         with open(f"{folder}/trace.json") as file:

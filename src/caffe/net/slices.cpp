@@ -450,7 +450,7 @@ void SliceLayers(const Net<Dtype>& net, const vector<string>& keep, const Slicin
 
 template <typename Dtype>
 vector<Slicing> Net<Dtype>::Slicings(const vector<string>& keep, bool rounds) const {
-  if (phase_ != TRAIN || !Unwatched(*this)) return {};
+  if (!Unwatched(*this)) return {};
   FlatNet<Dtype> flat = Flatten(*this, false);
   SplitLosses(*this, &flat);
   RangeChooser<Dtype> chooser(*this, flat, keep);

@@ -148,10 +148,11 @@ Result<SolverGraphs> SolverPlacement<Dtype>::Graphs(const PlacementOptions& opti
     graphs.updating = train_net().MemoryGraph(histories, KeptIn(train_net(), options.keep),
                                               options.optimizations, true);
   }
-  if (histories >= 0 && options.may_slice && !solver_->param().debug_info()) {
+  const bool slices = histories >= 0 && options.may_slice && !solver_->param().debug_info();
+  // On a GPU plans choose among algorithms that round differently anyway.
+  const bool rounds = options.slicing.rounds || (IsForGpu(options) && !options.deterministic);
+  if (slices) {
     const vector<string> keep = KeptIn(train_net(), options.keep);
-    // On a GPU plans choose among algorithms that round differently anyway.
-    const bool rounds = options.slicing.rounds || (IsForGpu(options) && !options.deterministic);
     int64_t least = layrub::StateFloorBytes(graphs.updating ? *graphs.updating : graphs.train);
     for (const Slicing& slicing : train_net().Slicings(keep, rounds)) {
       SlicedGraph sliced{slicing,
@@ -166,12 +167,19 @@ Result<SolverGraphs> SolverPlacement<Dtype>::Graphs(const PlacementOptions& opti
   for (const auto& net : solver_->test_nets()) {
     net->ShareTrainedLayersWith(&train_net());
     net->Reshape();
-    const auto graph = [&](bool feeds_parameters) {
-      return net->MemoryGraph(-1, KeptIn(*net, options.keep), options.optimizations, false,
-                              feeds_parameters);
+    const vector<string> keep = KeptIn(*net, options.keep);
+    const auto graph = [&](bool feeds_parameters, const Slicing& slicing = {}) {
+      return net->MemoryGraph(-1, keep, options.optimizations, false, feeds_parameters, slicing);
     };
     graphs.tests.push_back(graph(false));
     if (IsForGpu(options)) graphs.feeding_tests.push_back(graph(true));
+    if (!slices) continue;
+    graphs.sliced_tests.emplace_back();
+    const vector<Slicing> slicings = net->Slicings(keep, rounds);
+    if (slicings.empty()) continue;
+    SlicedTest sliced{slicings.back(), graph(false, slicings.back())};
+    if (IsForGpu(options)) sliced.feeding = graph(true, slicings.back());
+    graphs.sliced_tests.back() = std::move(sliced);
   }
   if (std::any_of(graphs.feeding_tests.begin(), graphs.feeding_tests.end(), WritesParameters))
     graphs.feeding_tests.clear();
@@ -267,9 +275,11 @@ void SolverPlacement<Dtype>::Log() const {
   }
   if (solver_->test_nets().empty()) return;
   const int64_t more = planned_device_bytes_ - plan.device_bytes;
-  LOG(INFO) << "Placement of test nets: " << solver_->test_nets()[0]->planned()->plan().strategy
-            << ", " << layrub::FormatBytes(more) << " more"
-            << (share_memory_ ? ", otherwise in the memory of the training net" : "");
+  const PlannedNet<Dtype>& test = *solver_->test_nets()[0]->planned();
+  LOG(INFO) << "Placement of test nets: " << test.plan().strategy << ", "
+            << layrub::FormatBytes(more) << " more"
+            << (share_memory_ ? ", otherwise in the memory of the training net" : "")
+            << (test.slices() > 1 ? ", in " + std::to_string(test.slices()) + " slices" : "");
 }
 
 template <typename Dtype>

@@ -122,19 +122,13 @@ Result<SizedPlan> PlanTrain(const SolverGraphs& graphs, const PlacementOptions& 
   return PlanSlices(graphs, options, whole);
 }
 
-/// Plans for nets that only run forward, without a budget.
-Result<SizedPlans> PlanTests(const std::vector<Graph>& graphs, PlacementOptions options,
-                             const std::string& strategy) {
+/// A plan for a net that only runs forward, without a budget.
+Result<SizedPlan> PlanTest(const Graph& graph, PlacementOptions options,
+                           const std::string& strategy) {
   options.strategy = strategy;
   options.budget = {};
   options.plan.reset();  // that plan is the train net's
-  SizedPlans plans;
-  for (const Graph& graph : graphs) {
-    const Result<SizedPlan> plan = MakeSizedPlan(graph, options);
-    if (!plan.ok()) return plan.status();
-    plans.push_back(plan.value());
-  }
-  return plans;
+  return MakeSizedPlan(graph, options);
 }
 
 /// Several solvers sum their gradients at the home of these tensors, and a test net may write
@@ -155,15 +149,36 @@ bool ParametersLeave(const SolverGraphs& graphs, const SizedPlan& train) {
   });
 }
 
-/// The plans of the test nets beside that of the train net.
+/// The plans of the test nets beside that of the train net (null: one that keeps parameters on the
+/// device).
 Result<SizedPlans> PlanTests(const SolverGraphs& graphs, const PlacementOptions& options,
-                             const SizedPlan& train, const std::string& strategy) {
-  const bool feeds = !graphs.feeding_tests.empty() && ParametersLeave(graphs, train);
-  Result<SizedPlans> plans =
-      PlanTests(feeds ? graphs.feeding_tests : graphs.tests, options, strategy);
-  if (!plans.ok()) return plans;
-  for (SizedPlan& plan : plans.value()) plan.feeds_parameters = feeds;
+                             const SizedPlan* train, const std::string& strategy) {
+  const bool feeds = train && !graphs.feeding_tests.empty() && ParametersLeave(graphs, *train);
+  SizedPlans plans;
+  for (const Graph& graph : feeds ? graphs.feeding_tests : graphs.tests) {
+    const Result<SizedPlan> plan = PlanTest(graph, options, strategy);
+    if (!plan.ok()) return plan.status();
+    plans.push_back(plan.value());
+    plans.back().feeds_parameters = feeds;
+  }
   return plans;
+}
+
+/// Replaces plans of test nets by plans in slices that need fewer bytes.
+Status SliceTests(const SolverGraphs& graphs, const PlacementOptions& options, SizedPlans* plans) {
+  for (size_t i = 0; i < graphs.sliced_tests.size() && MaySlice(options); ++i) {
+    SizedPlan& whole = (*plans)[i];
+    const std::optional<SlicedTest>& sliced = graphs.sliced_tests[i];
+    if (!sliced) continue;
+    const Graph& graph = whole.feeds_parameters ? sliced->feeding.value() : sliced->test;
+    Result<SizedPlan> plan = PlanTest(graph, options, whole.plan->strategy);
+    if (!plan.ok()) return plan.status();
+    if (plan.value().transient >= whole.transient) continue;
+    plan.value().feeds_parameters = whole.feeds_parameters;
+    plan.value().slicing = sliced->slicing;
+    whole = plan.value();
+  }
+  return Status::Ok();
 }
 
 /// Device bytes of several nets: if each has its own (apart), and if they share the bytes that hold
@@ -234,6 +249,10 @@ Status ApplyOptions(const PlacementOptions& options, SolverGraphs* graphs) {
       if (status.ok()) status = ApplyOptions(options, &test);
     }
   }
+  for (std::optional<SlicedTest>& sliced : graphs->sliced_tests) {
+    if (sliced && status.ok()) status = ApplyOptions(options, &sliced->test);
+    if (sliced && sliced->feeding && status.ok()) status = ApplyOptions(options, &*sliced->feeding);
+  }
   return status;
 }
 
@@ -263,21 +282,24 @@ int64_t LeastBytes(const SolverGraphs& graphs, const PlacementOptions& options) 
 
 Result<SolverPlans> PlanNets(const SolverGraphs& graphs, PlacementOptions options) {
   KeepSharedState(graphs, &options);
-  Result<SizedPlans> tests = PlanTests(graphs.tests, options, "liveness");
+  Result<SizedPlans> tests = PlanTests(graphs, options, nullptr, "liveness");
   if (!tests.ok()) return tests.status();
   PlacementOptions train_options = options;
   for (const SizedPlan& test : tests.value()) train_options.budget.reserved += test.resident;
   const Result<SizedPlan> train = PlanTrain(graphs, train_options);
   if (!train.ok()) return WithOthers(WhyNot(graphs, options, train.status()), options.budget);
-  tests = PlanTests(graphs, options, train.value(), "liveness");
+  tests = PlanTests(graphs, options, &train.value(), "liveness");
   if (!tests.ok()) return tests.status();
 
   const int64_t budget = options.budget.device - options.budget.reserved;
   if (layrub::KeepsWhatFits(options.strategy)) {  // all blobs of all nets readable, as in Caffe
-    const Result<SizedPlans> whole = PlanTests(graphs, options, train.value(), options.strategy);
+    const Result<SizedPlans> whole = PlanTests(graphs, options, &train.value(), options.strategy);
     if (whole.ok() && Total(train.value(), whole.value()).apart <= budget) tests = whole;
   }
-  const SolverPlans plans = Combine(train.value(), tests.value(), budget);
+  SolverPlans plans = Combine(train.value(), tests.value(), budget);
+  if (plans.device_bytes <= budget) return plans;
+  if (Status status = SliceTests(graphs, options, &tests.value()); !status.ok()) return status;
+  plans = Combine(train.value(), tests.value(), budget);
   if (plans.device_bytes <= budget) return plans;
   // With more of its state off the device, the train net leaves more bytes to the test nets.
   const Result<SolverPlans> smallest = SmallestPlans(graphs, options);
@@ -307,8 +329,9 @@ Result<SolverPlans> SmallestPlans(const SolverGraphs& graphs, PlacementOptions o
     const Result<SizedPlan> sliced = PlanSliced(graphs, *least, smallest(least->train));
     if (sliced.ok() && sliced.value().plan->device_bytes < bytes) train = sliced;
   }
-  const Result<SizedPlans> tests = PlanTests(graphs, options, train.value(), "liveness");
+  Result<SizedPlans> tests = PlanTests(graphs, options, &train.value(), "liveness");
   if (!tests.ok()) return tests.status();
+  if (Status status = SliceTests(graphs, options, &tests.value()); !status.ok()) return status;
   return Combine(train.value(), tests.value(), 0);
 }
 

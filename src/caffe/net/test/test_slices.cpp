@@ -303,6 +303,38 @@ TEST(Slices, AreTakenWhereNothingElseFits) {
   EXPECT_EQ(ample.net()->planned()->slices(), 1);
 }
 
+TEST(Slices, OfTestNetsGiveTheSameScores) {
+  if (Rounds()) GTEST_SKIP() << "workspaces of this device's libraries exceed small nets' values";
+  SolverParameter param = SolverFor(NetOf(Nets().at("convolutions")), "auto");
+  *param.add_test_net_param() = NetOf(Nets().at("convolutions"), 32);
+  param.add_test_iter(2);
+  param.set_test_interval(2);
+  const auto trained = [](const SolverParameter& wanted, int slices) {
+    OpenSolver solver(wanted);
+    solver.mutable_placement_extra()->executor.poison = true;
+    solver.Step(kIterations);
+    const PlannedNet<float>& test = *solver.test_nets()[0]->planned();
+    EXPECT_EQ(test.slices() > 1, slices > 1) << test.slices();
+    EXPECT_TRUE(test.executor().SentinelsIntact());
+    std::vector<float> values = TrainedState(&solver);
+    for (const auto& score : solver.test_scores().at(0)) values.push_back(score.second);
+    return values;
+  };
+  const auto smallest = [&] {
+    OpenSolver solver(param);
+    const auto options = ToOptions(param.placement()).value();
+    return SmallestPlans(solver.MemoryGraphs(options).value(), options).value().device_bytes;
+  };
+  const std::vector<float> whole = trained(param, 1);
+  const int64_t sliced_bytes = smallest();
+  param.mutable_placement()->set_slices(false);
+  EXPECT_LT(sliced_bytes, 0.6 * smallest());
+  param.mutable_placement()->set_device_memory(BudgetFor(sliced_bytes));
+  EXPECT_EQ(OpenSolver(param).Place().code, layrub::Code::kDoesNotFit);
+  param.mutable_placement()->clear_slices();
+  EXPECT_TRUE(SameBits(trained(param, 2), whole));
+}
+
 TEST(Slices, StayWhenTheSolverPlansAgainWithMeasuredTimes) {
   if (Rounds()) GTEST_SKIP() << "workspaces of this device's libraries exceed small nets' values";
   constexpr int kUntilMeasured = 8;

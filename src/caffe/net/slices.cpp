@@ -253,7 +253,7 @@ template <typename Dtype>
 void SetUp(const LayerParameter& param, const vector<shared_ptr<Blob<Dtype>>>& params,
            const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
            typename FlatNet<Dtype>::LayerEntry* entry) {
-  // The log tells of the set-up of the layers that users know.
+  // Logs no set-up: only that of the layers in the prototxt is of interest.
   const int level =
       std::exchange(FLAGS_minloglevel, std::max(FLAGS_minloglevel, int{google::GLOG_WARNING}));
   entry->own = LayerRegistry<Dtype>::CreateLayer(param);
